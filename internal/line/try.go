@@ -1,0 +1,104 @@
+package line
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/internal/exact"
+)
+
+// Try takes n units if it can without blocking; for a pacer, if they fit.
+func (l *Line) Try(ctx context.Context, n int) (sluice.Decision, error) {
+	if err := l.check(ctx, "Try", n); err != nil {
+		return sluice.Decision{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tryLocked(n, nil)
+}
+
+// TryReserve is Try with something to cancel.
+func (l *Line) TryReserve(ctx context.Context, n int) (sluice.Reservation, sluice.Decision, error) {
+	if err := l.check(ctx, "TryReserve", n); err != nil {
+		return nil, sluice.Decision{}, err
+	}
+	r := &reservation{line: l, place: place{n: n, kept: true}}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d, err := l.tryLocked(n, &r.place)
+	if err != nil || !d.Allowed {
+		return nil, d, err
+	}
+	return r, d, nil
+}
+
+// tryLocked decides about n units; they go to p if that is not nil.
+func (l *Line) tryLocked(n int, p *place) (sluice.Decision, error) {
+	now := l.nowLocked()
+	if err := l.hopelessLocked(n); err != nil {
+		return sluice.Decision{RetryAfter: sluice.Never}, err
+	}
+	l.settleLocked(now)
+	d := sluice.Decision{Allowed: true}
+	switch {
+	case n == 0:
+		if p != nil {
+			p.state = granted
+		}
+	case l.freeLocked(n, now):
+		if p != nil {
+			l.grantLocked(p, now)
+			break
+		}
+		l.countLocked(n, 0)
+		l.drawLocked(n)
+	case l.cfg.Pacer:
+		wait, ok := l.roomLocked(n)
+		if !ok {
+			d = sluice.Decision{RetryAfter: time.Duration(max(wait-now, 0))}
+			break
+		}
+		l.lateEndLocked(now)
+		if p == nil {
+			p = &place{n: n}
+		}
+		p.state, p.joined, p.turn = told, now, l.tailLocked(n)
+		l.slots.add(p)
+		l.countLocked(n, p.turn-now)
+		d.Delay = time.Duration(max(p.turn-now, 0))
+	default:
+		d = sluice.Decision{RetryAfter: sluice.Never}
+		if n <= l.cfg.Burst { // an oversize n can only wait in line
+			d.RetryAfter = time.Duration(max(l.tailLocked(n)-now, 0))
+		}
+	}
+	if !d.Allowed {
+		l.stats.Refused++
+	}
+	d.ResetAfter = l.restLocked(now)
+	if l.cfg.Pacer || l.head == nil && now >= l.paused {
+		d.Remaining = l.thereLocked()
+	}
+	return d, nil
+}
+
+// restLocked returns how long until nobody is in line, no pause holds and the bucket is full.
+func (l *Line) restLocked(now int64) time.Duration {
+	if l.slots.holed {
+		return time.Duration(max(l.planLocked(nil, 0)-now, 0))
+	}
+	rest := l.dueLocked(l.units.Add(l.slots.units), l.bucket.Full(), l.limitLocked())
+	return time.Duration(max(rest-now, 0))
+}
+
+// thereLocked returns the whole units that are there and that nobody has been told.
+func (l *Line) thereLocked() int {
+	if l.held != nil {
+		return 0
+	}
+	parts := exact.Least(l.bucket.Level(), l.bucket.Full())
+	units := l.bucket.Units(parts.Sub(l.bucket.PartsOf(l.units.Add(l.slots.units))))
+	return int(min(units.Int64(), math.MaxInt))
+}
