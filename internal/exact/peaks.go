@@ -33,10 +33,13 @@ func (p *Peaks) Mark(level U128) uint64 {
 
 // Note says that the Bucket has reached this level. It must be told before each fall of the level, and before Since.
 func (p *Peaks) Note(level, full U128) {
-	i := len(p.stack)
-	if i == 0 {
-		return
+	if len(p.stack) > 0 { // mostly it is empty: keep this part small enough to be inlined
+		p.note(level, full)
 	}
+}
+
+func (p *Peaks) note(level, full U128) {
+	i := len(p.stack)
 	if !level.Less(full) {
 		p.stack = p.stack[:0] // spilled: nothing from before can come back
 		return
