@@ -1,0 +1,137 @@
+package sluice
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// allReservation is a place in the line of each limit.
+type allReservation struct {
+	all   *all
+	n     int
+	since time.Time
+	parts []Reservation
+
+	mu   sync.Mutex
+	done bool // granted or given back, and counted as that
+	left bool
+}
+
+func (r *allReservation) Delay() time.Duration {
+	d := r.longest()
+	if d == 0 {
+		r.settle()
+	}
+	return d
+}
+
+func (r *allReservation) longest() time.Duration {
+	var d time.Duration
+	for _, p := range r.parts {
+		d = max(d, p.Delay())
+	}
+	return d
+}
+
+// settle counts r as granted once all turns have come.
+func (r *allReservation) settle() {
+	if r.longest() == 0 {
+		r.grant(time.Since(r.since))
+	}
+}
+
+// grant counts r as granted, unless it has ended before.
+func (r *allReservation) grant(waited time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done || r.n == 0 {
+		return
+	}
+	r.done = true
+	r.all.count(func(s *Stats) {
+		s.Granted++
+		s.Units += uint64(r.n)
+		if s.Waited += waited; s.Waited < 0 {
+			s.Waited = Never
+		}
+	})
+}
+
+func (r *allReservation) Wait(ctx context.Context) error {
+	if ctx == nil {
+		return fmt.Errorf("sluice: All: Reservation.Wait: ctx is nil: must be a context; the place is kept: %w", ErrInvalid)
+	}
+	if err := r.hopeless(ctx); err != nil {
+		if r.end() {
+			r.all.count(func(s *Stats) { s.Refused++ })
+		}
+		return err
+	}
+	for _, p := range r.parts {
+		if err := p.Wait(ctx); err != nil {
+			if r.end() {
+				r.all.count(func(s *Stats) { s.Canceled++ })
+			}
+			return err
+		}
+	}
+	r.grant(time.Since(r.since))
+	return nil
+}
+
+// hopeless refuses what the latest of the limits cannot grant by ctx's deadline.
+func (r *allReservation) hopeless(ctx context.Context) error {
+	deadline, ok := ctx.Deadline()
+	if !ok || ctx.Err() != nil {
+		return nil
+	}
+	no := &Refusal{Reason: ErrDeadline, N: r.n}
+	for i, p := range r.parts {
+		if d := p.Delay(); d > no.RetryAfter && d != Never {
+			s := r.all.limits[i].Stats()
+			no.RetryAfter, no.Rate, no.Burst = d, s.Rate, s.Burst
+		}
+	}
+	if no.RetryAfter > 0 && no.RetryAfter > time.Until(deadline) {
+		return no
+	}
+	return nil
+}
+
+func (r *allReservation) Cancel() {
+	r.mu.Lock()
+	again, was := r.left, r.done
+	r.left, r.done = true, true
+	r.mu.Unlock()
+	if again {
+		return
+	}
+	r.giveBack()
+	r.all.count(func(s *Stats) {
+		if !was {
+			s.Canceled++
+		} else if s.Units >= uint64(r.n) {
+			s.Units -= uint64(r.n)
+		}
+	})
+}
+
+// end gives everything back, and says whether r was neither granted nor given back before.
+func (r *allReservation) end() bool {
+	r.mu.Lock()
+	first := !r.done
+	r.left, r.done = true, true
+	r.mu.Unlock()
+	if first {
+		r.giveBack()
+	}
+	return first
+}
+
+func (r *allReservation) giveBack() {
+	for _, p := range r.parts {
+		p.Cancel()
+	}
+}
