@@ -73,8 +73,9 @@ func FuzzBucket(f *testing.F) {
 			}
 			switch op % 4 {
 			case 0:
-				o.run(o.at + step - 1)
-				o.spill()
+				if o.run(o.at + step - 1); step > 1 {
+					o.spill()
+				}
 				b.Advance(b.At()+step-1, b.Full())
 			case 1:
 				o.run(o.at + step + 1)
@@ -103,11 +104,8 @@ func FuzzBucket(f *testing.F) {
 	})
 }
 
-func TestTheSameNumbersAfterAHundredMillionTakes(t *testing.T) {
-	if testing.Short() {
-		t.Skip("a second of arithmetic")
-	}
-	const takes = 100_000_000
+func TestTheSameNumbersAfterTenMillionTakes(t *testing.T) {
+	const takes = 10_000_000
 	b := NewBucket(3, 7, 1) // 3 units in 7 ns
 	for range takes {
 		b.Run(b.When(b.Parts(1)))
