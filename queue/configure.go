@@ -1,0 +1,120 @@
+package queue
+
+import (
+	"context"
+	"runtime"
+	"time"
+
+	"github.com/hibiken/asynq"
+)
+
+const (
+	checkInterval = 50 * time.Millisecond // of an idle worker; asynq's own second would come on top of every return
+	tick          = time.Second           // of the forwarder; a tick of 50 ms would cost a Redis command for every task
+)
+
+// A server is what the Gate knows of one asynq.Server.
+type server struct {
+	slots   int           // its Concurrency
+	waiting int           // how many of them wait in place; guarded by Gate.mu
+	calls   chan struct{} // one for each task that is being called back, so that those cannot take all slots either
+}
+
+// mayWait is the share of the slots that a fresh task may find waiting and still wait itself, where work is mixed.
+// Another half may be taken by tasks that were called back, so that a quarter stays free for other work.
+func (s *server) mayWait() int {
+	if s.slots < 4 {
+		return s.slots / 2
+	}
+	return s.slots / 4
+}
+
+type serverKey struct{ gate *Gate }
+
+// Configure returns cfg set up so that a deferral is not a failure, costs no retry, is not told to the ErrorHandler
+// and comes back on time: IsFailure, RetryDelayFunc and ErrorHandler are wrapped, TaskCheckInterval becomes 50 ms and
+// DelayedTaskCheckInterval 1 s unless they are shorter, and BaseContext gets a value by which the Gate knows the server.
+// The caller's own functions, or asynq's defaults where they are nil, are asked about everything else.
+//
+// Call it for each asynq.Server that the Gate serves. A Gate that was never asked says so once in the log and
+// hands nothing back: Asynq would count that as a failure. Configure makes a Gate whole again after Drain.
+//
+// A nil Gate returns cfg as it is.
+func (g *Gate) Configure(cfg asynq.Config) asynq.Config {
+	if g == nil || g.lanes == nil {
+		return cfg
+	}
+	cfg.IsFailure = isFailure(cfg.IsFailure)
+	cfg.RetryDelayFunc = retryDelay(cfg.RetryDelayFunc)
+	cfg.ErrorHandler = errorHandler(cfg.ErrorHandler)
+	cfg.TaskCheckInterval = atMost(cfg.TaskCheckInterval, checkInterval)
+	cfg.DelayedTaskCheckInterval = atMost(cfg.DelayedTaskCheckInterval, tick)
+
+	s := &server{slots: cfg.Concurrency}
+	if s.slots < 1 {
+		s.slots = runtime.NumCPU() // as asynq does
+	}
+	s.calls = make(chan struct{}, max(1, s.slots/2))
+	cfg.BaseContext = g.baseContext(cfg.BaseContext, s)
+
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.server = s
+	if g.draining {
+		g.draining = false
+		g.run, g.halt = context.WithCancel(context.Background())
+	}
+	return cfg
+}
+
+// baseContext marks each task with its server. It must not cancel: Asynq would count that as a failure of every task.
+func (g *Gate) baseContext(own func() context.Context, s *server) func() context.Context {
+	return func() context.Context {
+		ctx := context.Background()
+		if own != nil {
+			if ctx = own(); ctx == nil {
+				return nil // asynq's to complain about
+			}
+		}
+		return context.WithValue(ctx, serverKey{g}, s)
+	}
+}
+
+func isFailure(own func(error) bool) func(error) bool {
+	return func(err error) bool {
+		switch _, back := handsBack(err); {
+		case back:
+			return false
+		case own != nil:
+			return own(err)
+		}
+		return err != nil
+	}
+}
+
+func retryDelay(own asynq.RetryDelayFunc) asynq.RetryDelayFunc {
+	if own == nil {
+		own = asynq.DefaultRetryDelayFunc
+	}
+	return func(n int, err error, t *asynq.Task) time.Duration {
+		if d, back := handsBack(err); back {
+			return d.delay(time.Now())
+		}
+		return own(n, err, t)
+	}
+}
+
+func errorHandler(own asynq.ErrorHandler) asynq.ErrorHandler {
+	return asynq.ErrorHandlerFunc(func(ctx context.Context, t *asynq.Task, err error) {
+		if _, back := handsBack(err); !back && own != nil && !isNil(own) {
+			own.HandleError(ctx, t, err)
+		}
+	})
+}
+
+func atMost(d, limit time.Duration) time.Duration {
+	if d <= 0 || d > limit {
+		return limit
+	}
+	return d
+}
