@@ -53,6 +53,9 @@ func (l *Line) SetRate(r sluice.Rate) error {
 		n, is := r.Fraction()
 		l.peaks.Rescale(uint64(was), uint64(is))
 		l.bucket.SetRate(uint64(n), uint64(is))
+		for _, p := range l.slots.list {
+			p.over = exact.U128{} // it was a fraction of the old rate's nanosecond
+		}
 		l.cfg.Rate = r
 	})
 	return nil

@@ -65,7 +65,8 @@ type place struct {
 	prev, next *place
 	n          int
 	joined     int64
-	turn       int64 // told: when it starts; granted: when its turn was
+	turn       int64      // told: when it starts; granted: when its turn was
+	over       exact.U128 // told: what the bucket holds beyond full at its turn, a fraction of a nanosecond's worth
 	mark       uint64
 	state      state
 	kept       bool          // belongs to a Reservation: never reused, and can be cancelled after its turn

@@ -131,6 +131,7 @@ func (r *reservation) Cancel() {
 			break
 		}
 		l.stats.Units -= l.giveBackLocked(p)
+		l.slots.holed = len(l.slots.list) > 0
 		l.settleLocked(now)
 		l.armLocked(now)
 	default:

@@ -136,23 +136,30 @@ func (l *Line) nextLocked() (int64, *place) {
 	return l.turnLocked(&l.bucket, l.slots.list, l.head)
 }
 
-// tailLocked returns when n more units would go if they joined now.
-func (l *Line) tailLocked(n int) int64 {
+// tailLocked returns when p would go if it joined now.
+func (l *Line) tailLocked(p *place) int64 {
 	if l.slots.holed {
-		return l.planLocked(nil, n)
+		return l.planLocked(p)
 	}
-	need := l.needLocked(n)
+	need := l.needLocked(p.n)
 	limit := l.limitLocked()
 	if l.head == nil {
 		limit = most(limit, need)
 	}
-	return l.dueLocked(l.units.Add(l.slots.units), need, limit)
+	ahead := l.units.Add(l.slots.units)
+	due := l.dueLocked(ahead, need, limit)
+	if l.cfg.Pacer {
+		b := l.bucket
+		l.runLocked(&b, due, limit)
+		p.over = b.Level().Sub(b.PartsOf(ahead)).Sub(need)
+	}
+	return due
 }
 
 // placeLocked returns when p, which stands in the line, will go.
 func (l *Line) placeLocked(p *place) int64 {
 	if len(l.slots.list) > 0 {
-		return l.planLocked(p, 0)
+		return l.planLocked(p)
 	}
 	var ahead exact.U128
 	for q := l.head; q != p; q = q.next {

@@ -47,7 +47,7 @@ func (s *slots) start(b *exact.Bucket, p *place) {
 }
 
 // turnLocked returns the next turn if p is at the head, b is the bucket and list are the slots to come; with the
-// first slot, if that is next. p goes before a slot only if all it pours has run out by then.
+// first slot, if that is next. p goes before a slot only if the slot then finds the bucket as full as it was told.
 func (l *Line) turnLocked(b *exact.Bucket, list []*place, p *place) (int64, *place) {
 	if p == nil {
 		return list[0].turn, list[0]
@@ -59,34 +59,35 @@ func (l *Line) turnLocked(b *exact.Bucket, list []*place, p *place) (int64, *pla
 	if len(list) == 0 {
 		return due, nil
 	}
-	c.Run(due)
-	c.Take(c.Parts(uint64(p.n)))
-	if c.When(full) <= list[0].turn {
-		return due, nil
+	if due <= list[0].turn {
+		c.Run(list[0].turn)
+		if c.Has(c.Parts(uint64(p.n)).Add(full).Add(list[0].over)) {
+			return due, nil
+		}
 	}
 	return list[0].turn, list[0]
 }
 
-// planLocked returns when p will go, or for nil when n more units would if they joined now, by playing through what
-// is to come.
-func (l *Line) planLocked(p *place, n int) int64 {
+// planLocked returns when p will go, which stands in the line or would join it now, by playing through what is to come.
+// For a newcomer without units that is when all is over.
+func (l *Line) planLocked(p *place) int64 {
 	b, list := l.bucket, l.slots.list
-	joiner := place{n: n}
 	for q := l.head; ; q = q.next {
 		if q == nil {
-			q, p = &joiner, &joiner
+			q = p
 		}
 		due, slot := l.turnLocked(&b, list, q)
-		for slot != nil {
-			l.slots.start(&b, slot)
-			b.Take(b.Parts(uint64(slot.n)))
+		for slot != nil || q.n == 0 && len(list) > 0 {
+			l.slots.start(&b, list[0])
+			b.Take(b.Parts(uint64(list[0].n)))
 			list = list[1:]
 			due, slot = l.turnLocked(&b, list, q)
 		}
+		l.runLocked(&b, due, b.Full())
 		if q == p {
+			p.over = b.Level().Sub(b.Full())
 			return due
 		}
-		l.runLocked(&b, due, b.Full())
 		b.Take(b.Parts(uint64(q.n)))
 	}
 }

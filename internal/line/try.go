@@ -64,14 +64,14 @@ func (l *Line) tryLocked(n int, p *place) (sluice.Decision, error) {
 		if p == nil {
 			p = &place{n: n}
 		}
-		p.state, p.joined, p.turn = told, now, l.tailLocked(n)
+		p.state, p.joined, p.turn = told, now, l.tailLocked(p)
 		l.slots.add(p)
 		l.countLocked(n, p.turn-now)
 		d.Delay = time.Duration(max(p.turn-now, 0))
 	default:
 		d = sluice.Decision{RetryAfter: sluice.Never}
 		if n <= l.cfg.Burst { // an oversize n can only wait in line
-			d.RetryAfter = time.Duration(max(l.tailLocked(n)-now, 0))
+			d.RetryAfter = time.Duration(max(l.tailLocked(&place{n: n})-now, 0))
 		}
 	}
 	if !d.Allowed {
@@ -87,7 +87,7 @@ func (l *Line) tryLocked(n int, p *place) (sluice.Decision, error) {
 // restLocked returns how long until nobody is in line, no pause holds and the bucket is full.
 func (l *Line) restLocked(now int64) time.Duration {
 	if l.slots.holed {
-		return time.Duration(max(l.planLocked(nil, 0)-now, 0))
+		return time.Duration(max(l.planLocked(&place{})-now, 0))
 	}
 	rest := l.dueLocked(l.units.Add(l.slots.units), l.bucket.Full(), l.limitLocked())
 	return time.Duration(max(rest-now, 0))

@@ -84,7 +84,7 @@ func (l *Line) enterLocked(p *place, now, deadline int64) error {
 	if wait, ok := l.roomLocked(p.n); !ok {
 		return l.refuseLocked(sluice.ErrFull, p.n, wait-now)
 	}
-	switch due := l.tailLocked(p.n); {
+	switch due := l.tailLocked(p); {
 	case l.cfg.MaxWait > 0 && due-now > int64(l.cfg.MaxWait):
 		return l.refuseLocked(sluice.ErrMaxWait, p.n, due-now)
 	case due > deadline:
