@@ -207,6 +207,8 @@ func (l *Line) sleep(ctx context.Context, p *place) error {
 	case left:
 		return l.cancelled()
 	}
+	p.asleep--
+	l.sleepers--
 	l.leaveLocked(p, now)
 	l.stats.Canceled++
 	return ctx.Err()
