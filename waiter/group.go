@@ -26,25 +26,21 @@ type Group struct {
 	errs   *errgroup.Group
 	ctx    context.Context
 	waiter sluice.Waiter
+	wrong  error // what NewGroup was given; then nothing starts
 }
 
 // NewGroup returns a Group that takes one unit of w for each function, and a context that ends when a function or its
 // waiting fails, or when Wait returns. A nil ctx or w is told by Wait.
 func NewGroup(ctx context.Context, w sluice.Waiter) (*Group, context.Context) {
-	missing := ""
+	g := &Group{waiter: w}
 	switch {
 	case ctx == nil:
-		missing, ctx = "ctx", context.Background()
+		g.wrong, ctx = groupInvalid("ctx"), context.Background()
 	case w == nil:
-		missing = "Waiter"
+		g.wrong = groupInvalid("Waiter")
 	}
-	errs, ctx := errgroup.WithContext(ctx)
-	g := &Group{errs: errs, ctx: ctx, waiter: w}
-	if missing != "" {
-		errs.Go(func() error { return groupInvalid(missing) })
-		g.waiter = nil
-	}
-	return g, ctx
+	g.errs, g.ctx = errgroup.WithContext(ctx)
+	return g, g.ctx
 }
 
 // Go runs f in a goroutine once one unit has been taken for it. Like errgroup's, it blocks while SetLimit's number of
@@ -55,10 +51,10 @@ func (g *Group) Go(f func() error) {
 	}
 	g.errs.Go(func() error {
 		switch {
+		case g.wrong != nil:
+			return g.wrong
 		case f == nil:
 			return groupInvalid("function")
-		case g.waiter == nil:
-			return groupInvalid("Waiter")
 		}
 		if err := g.waiter.Wait(g.ctx, 1); err != nil {
 			return err
@@ -80,7 +76,10 @@ func (g *Group) Wait() error {
 	if g == nil || g.errs == nil {
 		return fmt.Errorf("waiter: Group.Wait on a Group that NewGroup did not make: %w", sluice.ErrInvalid)
 	}
-	return g.errs.Wait()
+	if err := g.errs.Wait(); err != nil {
+		return err
+	}
+	return g.wrong
 }
 
 func groupInvalid(what string) error {

@@ -133,7 +133,7 @@ func TestOddRatesLostPrecision(t *testing.T) {
 	} {
 		c := newClock()
 		l := newLimiter(t, waiter.Config{Rate: rate, Burst: 1, Now: c.now})
-		start := c.t
+		start := c.now()
 		take(t, l, 1)
 		// Deny, wait the told time, allow: always.
 		for k := int64(1); k <= 25; k++ {
@@ -145,15 +145,15 @@ func TestOddRatesLostPrecision(t *testing.T) {
 				c.advance(1)
 				require.True(t, try(t, l, 1).Allowed, "%v", rate)
 			}
-			require.GreaterOrEqual(t, c.t.Sub(start), rate.TimeFor(k), "%v: %d units", rate, k)
+			require.GreaterOrEqual(t, c.now().Sub(start), rate.TimeFor(k), "%v: %d units", rate, k)
 		}
 		// Somebody always in line: the k-th unit is due at TimeFor(k), for ever.
 		l = newLimiter(t, waiter.Config{Rate: rate, Burst: 1, Now: c.now})
 		take(t, l, 1)
-		start = c.t
+		start = c.now()
 		for k := int64(1); k <= 25; k++ {
 			r := reserve(t, l, 1)
-			require.Equal(t, max(0, rate.TimeFor(k)-c.t.Sub(start)), r.Delay(), "%v: unit %d", rate, k)
+			require.Equal(t, max(0, rate.TimeFor(k)-c.now().Sub(start)), r.Delay(), "%v: unit %d", rate, k)
 		}
 	}
 }
@@ -170,7 +170,7 @@ func TestANegativeNCreditedTheBucket(t *testing.T) {
 
 func TestTheFirstCallAtTheZeroTimeFailed(t *testing.T) {
 	for _, at := range []time.Time{{}, time.Unix(0, 0), time.Unix(0, math.MinInt64)} {
-		c := &clock{at}
+		c := &clock{t: at}
 		l := newLimiter(t, waiter.Config{Rate: sluice.PerSecond(1), Burst: 1, Now: c.now})
 		take(t, l, 1)
 		require.Equal(t, time.Second, try(t, l, 1).RetryAfter)

@@ -49,6 +49,7 @@ func (l *Line) tryLocked(n int, p *place) (sluice.Decision, error) {
 		}
 	case l.freeLocked(n, now):
 		if p != nil {
+			p.joined = now
 			l.grantLocked(p, now)
 			break
 		}

@@ -76,6 +76,7 @@ func (l *Line) enterLocked(p *place, now, deadline int64) error {
 		return nil
 	}
 	l.settleLocked(now)
+	p.joined = now
 	if l.freeLocked(p.n, now) {
 		l.grantLocked(p, now)
 		return nil
@@ -90,7 +91,6 @@ func (l *Line) enterLocked(p *place, now, deadline int64) error {
 	case due > deadline:
 		return l.refuseLocked(sluice.ErrDeadline, p.n, due-now)
 	}
-	p.joined = now
 	l.joinLocked(p)
 	return nil
 }
