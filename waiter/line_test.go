@@ -70,7 +70,7 @@ func TestTheWholeTimeoutWasSleptBeforeTheNo(t *testing.T) {
 		require.Zero(t, since())
 		time.Sleep(7*time.Second - 1)
 		refused(t, l.Wait(t.Context(), 1), sluice.ErrMaxWait)
-		time.Sleep(1)
+		time.Sleep(1 * time.Nanosecond)
 		require.Equal(t, went{10 * time.Second, nil}, <-call(t.Context(), l, 1, since))
 	})
 }
