@@ -25,7 +25,7 @@ type parked struct {
 	// Once it was called:
 	called bool
 	place  sluice.Reservation // its turn, if it comes in time
-	slot   chan struct{}      // the call that it occupies
+	slot   chan struct{}      // the call to the head that it occupies; nil: it went to the tail
 	expiry *time.Timer
 }
 
@@ -99,6 +99,9 @@ func (p *parked) uncallLocked() (sluice.Reservation, chan struct{}) {
 	place, slot := p.place, p.slot
 	p.called, p.place, p.slot = false, nil, nil
 	p.lane.out--
+	if slot == nil {
+		p.lane.more--
+	}
 	if p.expiry != nil {
 		p.expiry.Stop()
 	}
@@ -115,9 +118,6 @@ func (g *Gate) sweepLocked() {
 		if p.index < 0 && !p.called && now.After(p.until) {
 			delete(g.parked, key)
 		}
-	}
-	for _, l := range g.lanes {
-		g.forgetLocked(l)
 	}
 	g.sweepAt = 2 * len(g.parked)
 }

@@ -15,50 +15,49 @@ const lateCall = 5 * time.Second
 // back when that place comes near. That keeps the limit busy whatever was late, cancelled or given back, where a timer
 // for each task would wake it for a turn that has moved meanwhile. It ends when nobody is left to call.
 func (g *Gate) call(ctx context.Context, l *lane) {
-	var slot chan struct{} // kept from a place that came too late
-	defer func() {
-		if slot != nil {
-			<-slot
-		}
-	}()
 	for {
 		p := g.first(ctx, l)
 		if p == nil {
 			return
 		}
 		place, err := l.lim.Reserve(ctx, p.n)
-		if err != nil {
-			if hopeless(err) {
-				g.drop(p) // it comes back by itself and fails with that error
-			} else {
-				sleep(ctx, min(wanted(err), unknownWait))
-			}
+		switch {
+		case err == nil:
+		case hopeless(err):
+			g.drop(p) // it comes back by itself and fails with that error
+			continue
+		default:
+			sleep(ctx, min(wanted(err), unknownWait))
 			continue
 		}
-		if slot != nil && place.Delay() > g.lead() {
-			<-slot
-			slot = nil
-		}
-		if !g.near(ctx, place) {
+		if !g.near(ctx, place, g.lead()) || !g.callNext(ctx, p, place) {
 			place.Cancel()
-			continue
 		}
-		if slot == nil {
-			if slot = p.acquire(ctx); slot == nil {
-				place.Cancel()
-				continue
-			}
-			if g.missed(place) {
-				place.Cancel() // it was near and is past: all calls were out. The slot is kept for the next place.
-				continue
-			}
-		}
-		if !g.summon(l, p.n, place, slot) {
-			place.Cancel()
-			continue
-		}
-		slot = nil
 	}
+}
+
+// callNext calls the first of the lane, which was p, for a place that is near. false: nobody is there for it any more.
+func (g *Gate) callNext(ctx context.Context, p *parked, place sluice.Reservation) bool {
+	slot := p.acquire(ctx, place)
+	if slot == nil && !g.mayCallMore(p.lane) {
+		select {
+		case p.srv.calls <- struct{}{}:
+			slot = p.srv.calls
+		case <-ctx.Done():
+			return false
+		}
+		if place.Delay() == 0 {
+			<-slot
+			return false // near once, and past: all calls were out
+		}
+	}
+	if !g.summon(p.lane, p.n, place, slot) {
+		if slot != nil {
+			<-slot
+		}
+		return false
+	}
+	return true
 }
 
 // first returns the task to call next. Without one the caller's work is done, and it is off the books when the lock is.
@@ -91,7 +90,7 @@ func (g *Gate) lead() time.Duration {
 
 // near waits until a place comes near. It looks again and again, for those ahead may leave, and says false when the
 // place is worth nothing.
-func (g *Gate) near(ctx context.Context, place sluice.Reservation) bool {
+func (g *Gate) near(ctx context.Context, place sluice.Reservation, lead time.Duration) bool {
 	for {
 		d := place.Delay()
 		switch {
@@ -100,24 +99,40 @@ func (g *Gate) near(ctx context.Context, place sluice.Reservation) bool {
 		case d == sluice.Never:
 			sleep(ctx, unknownWait) // closed: do not spin
 			return false
-		case d <= g.lead():
+		case d <= lead:
 			return true
 		}
-		sleep(ctx, min(d-g.lead(), 100*time.Millisecond))
+		sleep(ctx, min(d-lead, 100*time.Millisecond))
 	}
 }
 
-// missed says whether a place that was near has passed while its task could not be called.
-func (g *Gate) missed(place sluice.Reservation) bool { return place.Delay() == 0 }
-
-// acquire waits for a call to be free: called tasks may hold only part of the slots. nil: ctx ended.
-func (p *parked) acquire(ctx context.Context) chan struct{} {
+// acquire waits for one of the calls that go to the head of the queue, as long as there is time to go to its tail
+// instead. nil: there is none.
+func (p *parked) acquire(ctx context.Context, place sluice.Reservation) chan struct{} {
 	select {
 	case p.srv.calls <- struct{}{}:
 		return p.srv.calls
-	case <-ctx.Done():
-		return nil
+	default:
 	}
+	timer := time.NewTimer(place.Delay() - tailLead)
+	defer timer.Stop()
+	select {
+	case p.srv.calls <- struct{}{}:
+		return p.srv.calls
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return nil
+}
+
+// mayCallMore says whether a task may be called to the tail of its queue. As many may be out as start while an idle worker
+// sleeps: at a high rate that is more than a share of the slots, and where the worker is not idle and they are stuck
+// behind other work, the number bounds the places that are lost on them.
+func (g *Gate) mayCallMore(l *lane) bool {
+	rate := l.lim.Stats().Rate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !rate.Valid() || int64(l.more) <= rate.UnitsIn(tailLead)
 }
 
 // summon calls the first task of the backlog and leaves the place for it. It says false if none is there for it any more.
@@ -130,18 +145,21 @@ func (g *Gate) summon(l *lane, n int, place sluice.Reservation, slot chan struct
 	p := heap.Pop(&l.waits).(*parked)
 	p.called, p.place, p.slot = true, place, slot
 	l.out++
+	if slot == nil {
+		l.more++
+	}
 	p.expiry = time.AfterFunc(place.Delay()+lateCall, func() { g.giveUp(p, false) })
 	ctx := g.run
 	g.mu.Unlock()
-	g.bring(ctx, p)
+	g.bring(ctx, p, slot != nil)
 	return true
 }
 
 // bring has Asynq put a task into its pending list. A task that was deferred this moment may still be on its way into
 // Asynq's books, half a millisecond mostly.
-func (g *Gate) bring(ctx context.Context, p *parked) {
+func (g *Gate) bring(ctx context.Context, p *parked, first bool) {
 	for try := range 50 {
-		switch g.caller.pull(ctx, p.key) {
+		switch g.caller.pull(ctx, p.key, first) {
 		case pulled:
 			return
 		case gone:
@@ -181,47 +199,7 @@ func (g *Gate) giveUp(p *parked, again bool) {
 	}
 	g.mu.Unlock()
 	place.Cancel()
-	<-slot
-}
-
-// Drain hands back at once, and due at once, what waits in place, and calls nothing back any more: srv.Stop();
-// gate.Drain(); srv.Shutdown() takes milliseconds. A task on its last attempt keeps its slot until Asynq puts it back
-// unharmed at the end of ShutdownTimeout. Tasks that come after Drain and are limited are handed back too, until the
-// next Configure. Drain does not wait for the tasks to be gone; Shutdown does. On a nil Gate it does nothing.
-func (g *Gate) Drain() {
-	if g == nil || g.lanes == nil {
-		return
-	}
-	g.mu.Lock()
-	g.draining = true
-	g.halt()
-	var leave []context.CancelFunc
-	for _, cancel := range g.stands {
-		if cancel != nil {
-			leave = append(leave, cancel)
-		}
-	}
-	var out []*parked
-	for _, p := range g.parked {
-		if p.called {
-			out = append(out, p)
-		}
-	}
-	for _, l := range g.lanes {
-		for _, p := range l.waits {
-			p.index = -1
-		}
-		l.waits = nil
-	}
-	g.mu.Unlock()
-
-	for _, cancel := range leave {
-		cancel()
-	}
-	for _, p := range out {
-		g.giveUp(p, false)
-	}
-	if g.caller != nil {
-		g.caller.close()
+	if slot != nil {
+		<-slot
 	}
 }

@@ -31,10 +31,11 @@ const (
 	unreachable               // Redis did not answer
 )
 
-// KEYS: the queue's retry set, its pending list, the task's hash. ARGV: the task's ID.
+// KEYS: the queue's retry set, its pending list, the task's hash. ARGV: the task's ID, and the command that pushes it:
+// Asynq pops on the right.
 var pullScript = redis.NewScript(`
 if redis.call("ZREM", KEYS[1], ARGV[1]) == 1 then
-  redis.call("RPUSH", KEYS[2], ARGV[1])
+  redis.call(ARGV[2], KEYS[2], ARGV[1])
   redis.call("HSET", KEYS[3], "state", "pending")
   return 0
 end
@@ -61,10 +62,14 @@ func (c *caller) close() {
 	}
 }
 
-func (c *caller) pull(ctx context.Context, key taskKey) answer {
+func (c *caller) pull(ctx context.Context, key taskKey, first bool) answer {
+	push := "LPUSH"
+	if first {
+		push = "RPUSH"
+	}
 	prefix := "asynq:{" + key.queue + "}:"
 	keys := []string{prefix + "retry", prefix + "pending", prefix + "t:" + key.id}
-	n, err := pullScript.Run(ctx, c.open(), keys, key.id).Int()
+	n, err := pullScript.Run(ctx, c.open(), keys, key.id, push).Int()
 	if err != nil {
 		return unreachable
 	}

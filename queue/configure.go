@@ -20,14 +20,9 @@ type server struct {
 	calls   chan struct{} // one for each task that is being called back, so that those cannot take all slots either
 }
 
-// mayWait is the share of the slots that a fresh task may find waiting and still wait itself, where work is mixed.
-// Another half may be taken by tasks that were called back, so that a quarter stays free for other work.
-func (s *server) mayWait() int {
-	if s.slots < 4 {
-		return s.slots / 2
-	}
-	return s.slots / 4
-}
+// mayWait is how many slots may wait already where a fresh task still does, if work is mixed: a quarter. Half may be
+// taken by tasks that were called back, so that a quarter stays free for other work.
+func (s *server) mayWait() int { return s.slots / 4 }
 
 type serverKey struct{ gate *Gate }
 

@@ -39,6 +39,7 @@ type Gate struct {
 	halt     context.CancelFunc           //
 	seq      uint64                       // of the last deferral: first come, first served
 	stats    Stats                        //
+	lanesAt  int                          // the same for lanes
 	sweepAt  int                          // how many parked tasks there may be before stale ones are looked for
 }
 
@@ -130,6 +131,7 @@ type lane struct {
 	tail    time.Time // the place of the last deferred task in the virtual queue
 	waits   backlog   // deferred tasks, in the order in which they are to be called
 	out     int       // tasks that were called and have not come yet
+	more    int       // those of them that were called to the tail
 	calling bool      // a goroutine calls them
 }
 
@@ -141,6 +143,12 @@ func (g *Gate) laneOfLocked(lim sluice.Limiter) *lane {
 	}
 	l := g.lanes[lim]
 	if l == nil {
+		if len(g.lanes) >= max(g.lanesAt, 1024) { // those whose last deferral was not due when they were left
+			for _, old := range g.lanes {
+				g.forgetLocked(old)
+			}
+			g.lanesAt = 2 * len(g.lanes)
+		}
 		l = &lane{lim: lim, shared: true}
 		g.lanes[lim] = l
 	}

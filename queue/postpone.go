@@ -17,9 +17,13 @@ func (g *Gate) postpone(t *turn, refused error) error {
 	if errors.Is(refused, errDrained) {
 		return g.hand(t, &deferral{now: true}, 0)
 	}
-	latest, bounded := g.latestReturn(t)
-	if bounded && !latest.After(time.Now()) {
-		return g.lastChance(t)
+	latest, sure := g.latestReturn(t)
+	if !latest.IsZero() && !latest.After(time.Now()) {
+		err := g.lastChance(t)
+		if err == nil || sure || !errors.Is(err, sluice.ErrDeadline) {
+			return err
+		}
+		latest = time.Time{} // its time may begin anew with its return, and if not Asynq reports it
 	}
 	wait := wanted(refused)
 	d := &deferral{cause: refused}
@@ -44,9 +48,8 @@ func (g *Gate) handBack(t *turn, asked *deferral, err error) error {
 		sleep(t.ctx, asked.d)
 		return t.ctx.Err()
 	}
-	if latest, bounded := g.latestReturn(t); bounded && latest.Before(at) {
-		// Back by its deadline, so that Asynq reports it and it does not vanish behind it.
-		at = latest
+	if latest, sure := g.latestReturn(t); sure && !latest.IsZero() && latest.Before(secondUp(at)) {
+		return &noRoom{d: asked.d, cause: err} // it would come back only to be failed by Asynq, without a word why
 	}
 	return g.hand(t, &deferral{d: asked.d, at: at, cause: err}, time.Until(at))
 }
@@ -95,25 +98,25 @@ func (g *Gate) lastChance(t *turn) error {
 	return g.tooLate(t, "no turn before it, and no second is left in which to come back")
 }
 
-// latestReturn is the last second at which a task must be back for its Deadline; false: it has none. Asynq does not call
+// latestReturn is the last second at which a task must be back for its Deadline; zero: it has none. Asynq does not call
 // the handler of a task that comes after its Deadline, it counts a failure.
 //
-// ctx has the nearer of Timeout and Deadline and does not tell which, but the two differ: Asynq adds a Timeout to its
-// clock, fraction and all, and keeps a Deadline in whole seconds.
-func (g *Gate) latestReturn(t *turn) (time.Time, bool) {
+// ctx has the nearer of Timeout and Deadline and does not tell which. A Timeout alone shows, for Asynq adds it to its
+// clock, fraction and all; where both are set it keeps whole seconds, and only Redis can say whose they are.
+func (g *Gate) latestReturn(t *turn) (latest time.Time, sure bool) {
 	end, ok := t.ctx.Deadline()
 	if !ok || end.Nanosecond() != 0 {
-		return time.Time{}, false
+		return time.Time{}, true
 	}
-	if g.caller != nil {
+	if g.caller != nil && t.id != "" {
 		if known, ok := g.caller.deadline(t.ctx, t.queue, t.id); ok {
-			end = known
+			end, sure = known, true
 		}
 	}
 	if end.IsZero() {
-		return time.Time{}, false
+		return time.Time{}, true
 	}
-	return end.Add(-2 * tick), true // a tick of the forwarder, and time to start
+	return end.Add(-2 * tick), sure // a tick of the forwarder, and time to start
 }
 
 // park notes a task that is handed back and returns when it is to be in Asynq's books again, and how long until it is

@@ -141,3 +141,21 @@ func TestScenarioSlow(t *testing.T) {
 	}
 	require.True(t, true)
 }
+
+func TestScenarioFast(t *testing.T) {
+	long(t)
+	for _, conc := range []int{2, 10, 20} {
+		for _, rate := range []string{"50/s", "500/s"} {
+			w := newWorker(t)
+			lim := limit(t, rate, 1)
+			n := int(lim.Stats().Rate.UnitsIn(4 * time.Second))
+			w.enqueue("t:a", n)
+			g := gate(t, queue.Config{Redis: w.redis, Route: byType(map[string]sluice.Limiter{"t:a": lim})})
+			w.run(g, asynq.Config{Concurrency: conc}, nil)
+			w.await("t:a", n, 60*time.Second)
+			t.Logf("%s conc %d", rate, conc)
+			w.report("t:a", n, lim.Stats().Rate.TimeFor(int64(n-1)))
+			t.Logf("%d deferrals", g.Stats().Deferred)
+		}
+	}
+}

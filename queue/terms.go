@@ -17,6 +17,10 @@ const (
 	// (one and a half TaskCheckIntervals) before it looks.
 	lead = 150 * time.Millisecond
 
+	// tailLead is the same for a task that is called to the tail of its queue because the share of the slots that called
+	// tasks may hold is taken: late enough that it hardly waits in its slot.
+	tailLead = 100 * time.Millisecond
+
 	// glance is how long a task may look for a turn that is not its own. Not 0: a done ctx would take nothing.
 	glance = 5 * time.Millisecond
 
@@ -62,7 +66,7 @@ func half(left time.Duration) time.Duration { return max(0, min(left/2, left-mar
 
 // secondUp rounds up to the whole seconds in which Asynq thinks.
 func secondUp(t time.Time) time.Time {
-	s := t.Truncate(time.Second)
+	s := t.Truncate(time.Second) // without a monotonic reading: Asynq's seconds are the wall clock's
 	if s.Before(t) {
 		s = s.Add(time.Second)
 	}
