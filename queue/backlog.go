@@ -2,6 +2,7 @@ package queue
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"github.com/fadf4e53/sluice"
@@ -24,8 +25,7 @@ type parked struct {
 
 	// Once it was called:
 	called bool
-	place  sluice.Reservation // its turn, if it comes in time
-	slot   chan struct{}      // the call to the head that it occupies; nil: it went to the tail
+	slot   chan struct{} // the call to the head that it occupies; nil: it went to the tail
 	expiry *time.Timer
 }
 
@@ -86,18 +86,22 @@ func (g *Gate) takeLocked(p *parked, t *turn) {
 		heap.Remove(&p.lane.waits, p.index)
 	}
 	if p.called {
-		t.place, t.slot = p.uncallLocked()
-		t.called = p.lane == t.lane && p.n == t.n
+		t.called, t.slot = true, p.uncallLocked()
+		if p.lane != t.lane { // Route has changed its mind
+			t.asked = true
+			p.lane.claims--
+			t.spare = p.lane.spareLocked()
+		}
 	}
 	if p.lane != nil && p.lane != t.lane {
 		g.forgetLocked(p.lane)
 	}
 }
 
-// uncallLocked ends a call, whether the task came or not, and returns what it held.
-func (p *parked) uncallLocked() (sluice.Reservation, chan struct{}) {
-	place, slot := p.place, p.slot
-	p.called, p.place, p.slot = false, nil, nil
+// uncallLocked ends a call, whether the task came or not, and returns what it occupied.
+func (p *parked) uncallLocked() chan struct{} {
+	slot := p.slot
+	p.called, p.slot = false, nil
 	p.lane.out--
 	if slot == nil {
 		p.lane.more--
@@ -105,7 +109,49 @@ func (p *parked) uncallLocked() (sluice.Reservation, chan struct{}) {
 	if p.expiry != nil {
 		p.expiry.Stop()
 	}
-	return place, slot
+	return slot
+}
+
+// A place is a turn that is held for tasks that were called and have not come yet.
+type place struct {
+	sluice.Reservation
+	n int
+}
+
+// placeFor returns the first place of the lane that a task which was called can still use. The places are not the tasks'
+// own: who comes late takes the next one and not a new one behind all that are held, for it would hold its worker slot so
+// long that those who are to use them find none. A place that is past is worth nothing: to start on it now would put two
+// turns into one. It goes back.
+func (g *Gate) placeFor(t *turn) sluice.Reservation {
+	l := t.lane
+	g.mu.Lock()
+	l.claims--
+	g.mu.Unlock()
+	for {
+		g.mu.Lock()
+		i := slices.IndexFunc(l.places, func(p place) bool { return p.n == t.n })
+		if i < 0 {
+			g.mu.Unlock()
+			return nil
+		}
+		p := l.places[i]
+		l.places = slices.Delete(l.places, i, i+1)
+		g.mu.Unlock()
+		if p.Delay() > 0 {
+			return p
+		}
+		p.Cancel()
+	}
+}
+
+// spareLocked takes away a place that nobody has a claim to any more.
+func (l *lane) spareLocked() sluice.Reservation {
+	if len(l.places) <= l.claims {
+		return nil
+	}
+	last := l.places[len(l.places)-1]
+	l.places = slices.Delete(l.places, len(l.places)-1, len(l.places))
+	return last
 }
 
 // sweepLocked forgets tasks that never came back, when their number has doubled since it last looked.

@@ -20,7 +20,7 @@ func (g *Gate) call(ctx context.Context, l *lane) {
 		if p == nil {
 			return
 		}
-		place, err := l.lim.Reserve(ctx, p.n)
+		turn, err := l.lim.Reserve(ctx, p.n)
 		switch {
 		case err == nil:
 		case hopeless(err):
@@ -30,15 +30,15 @@ func (g *Gate) call(ctx context.Context, l *lane) {
 			sleep(ctx, min(wanted(err), unknownWait))
 			continue
 		}
-		if !g.near(ctx, place, g.lead()) || !g.callNext(ctx, p, place) {
-			place.Cancel()
+		if !g.near(ctx, turn, g.lead()) || !g.callNext(ctx, p, turn) {
+			turn.Cancel()
 		}
 	}
 }
 
 // callNext calls the first of the lane, which was p, for a place that is near. false: nobody is there for it any more.
-func (g *Gate) callNext(ctx context.Context, p *parked, place sluice.Reservation) bool {
-	slot := p.acquire(ctx, place)
+func (g *Gate) callNext(ctx context.Context, p *parked, turn sluice.Reservation) bool {
+	slot := p.acquire(ctx, turn)
 	if slot == nil && !g.mayCallMore(p.lane) {
 		select {
 		case p.srv.calls <- struct{}{}:
@@ -46,12 +46,12 @@ func (g *Gate) callNext(ctx context.Context, p *parked, place sluice.Reservation
 		case <-ctx.Done():
 			return false
 		}
-		if place.Delay() == 0 {
+		if turn.Delay() == 0 { // near once, and past: all calls were out
 			<-slot
-			return false // near once, and past: all calls were out
+			return false
 		}
 	}
-	if !g.summon(p.lane, p.n, place, slot) {
+	if !g.summon(p.lane, p.n, turn, slot) {
 		if slot != nil {
 			<-slot
 		}
@@ -90,9 +90,9 @@ func (g *Gate) lead() time.Duration {
 
 // near waits until a place comes near. It looks again and again, for those ahead may leave, and says false when the
 // place is worth nothing.
-func (g *Gate) near(ctx context.Context, place sluice.Reservation, lead time.Duration) bool {
+func (g *Gate) near(ctx context.Context, turn sluice.Reservation, lead time.Duration) bool {
 	for {
-		d := place.Delay()
+		d := turn.Delay()
 		switch {
 		case ctx.Err() != nil:
 			return false
@@ -108,13 +108,13 @@ func (g *Gate) near(ctx context.Context, place sluice.Reservation, lead time.Dur
 
 // acquire waits for one of the calls that go to the head of the queue, as long as there is time to go to its tail
 // instead. nil: there is none.
-func (p *parked) acquire(ctx context.Context, place sluice.Reservation) chan struct{} {
+func (p *parked) acquire(ctx context.Context, turn sluice.Reservation) chan struct{} {
 	select {
 	case p.srv.calls <- struct{}{}:
 		return p.srv.calls
 	default:
 	}
-	timer := time.NewTimer(place.Delay() - tailLead)
+	timer := time.NewTimer(turn.Delay() - tailLead)
 	defer timer.Stop()
 	select {
 	case p.srv.calls <- struct{}{}:
@@ -136,19 +136,21 @@ func (g *Gate) mayCallMore(l *lane) bool {
 }
 
 // summon calls the first task of the backlog and leaves the place for it. It says false if none is there for it any more.
-func (g *Gate) summon(l *lane, n int, place sluice.Reservation, slot chan struct{}) bool {
+func (g *Gate) summon(l *lane, n int, turn sluice.Reservation, slot chan struct{}) bool {
 	g.mu.Lock()
 	if len(l.waits) == 0 || l.waits[0].n != n || g.draining {
 		g.mu.Unlock()
 		return false
 	}
 	p := heap.Pop(&l.waits).(*parked)
-	p.called, p.place, p.slot = true, place, slot
+	p.called, p.slot = true, slot
+	l.places = append(l.places, place{turn, n})
+	l.claims++
 	l.out++
 	if slot == nil {
 		l.more++
 	}
-	p.expiry = time.AfterFunc(place.Delay()+lateCall, func() { g.giveUp(p, false) })
+	p.expiry = time.AfterFunc(turn.Delay()+lateCall, func() { g.giveUp(p, false) })
 	ctx := g.run
 	g.mu.Unlock()
 	g.bring(ctx, p, slot != nil)
@@ -191,14 +193,18 @@ func (g *Gate) giveUp(p *parked, again bool) {
 		g.mu.Unlock()
 		return
 	}
-	place, slot := p.uncallLocked()
+	slot := p.uncallLocked()
+	p.lane.claims--
+	spare := p.lane.spareLocked()
 	if again && !g.draining {
 		heap.Push(&p.lane.waits, p)
 	} else {
 		g.forgetLocked(p.lane)
 	}
 	g.mu.Unlock()
-	place.Cancel()
+	if spare != nil {
+		spare.Cancel()
+	}
 	if slot != nil {
 		<-slot
 	}

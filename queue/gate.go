@@ -132,6 +132,8 @@ type lane struct {
 	waits   backlog   // deferred tasks, in the order in which they are to be called
 	out     int       // tasks that were called and have not come yet
 	more    int       // those of them that were called to the tail
+	places  []place   // held for them, in the order of their turns
+	claims  int       // tasks that may still ask for one of the places
 	calling bool      // a goroutine calls them
 }
 
@@ -157,7 +159,7 @@ func (g *Gate) laneOfLocked(lim sluice.Limiter) *lane {
 
 // forgetLocked drops what is known of a limiter that nobody uses: there may be one for each of a million keys.
 func (g *Gate) forgetLocked(l *lane) {
-	if l.shared && l.users == 0 && l.out == 0 && !l.calling && len(l.waits) == 0 && time.Now().After(l.tail) {
+	if l.shared && l.users == 0 && l.out == 0 && l.claims == 0 && !l.calling && len(l.waits) == 0 && time.Now().After(l.tail) {
 		delete(g.lanes, l.lim)
 	}
 }

@@ -23,11 +23,12 @@ type turn struct {
 	stay  bool    // cannot be handed back: its last attempt, or nobody told Asynq what a deferral is
 
 	// What it was promised when it was handed back before. Guarded by Gate.mu until arrive returns.
-	seq    uint64             // its place among the deferred; 0: none yet
-	count  int                // deferrals so far
-	place  sluice.Reservation // held for it since it was called
-	slot   chan struct{}      // to give back once it has started
-	called bool
+	seq    uint64        // its place among the deferred; 0: none yet
+	count  int           // deferrals so far
+	called bool          // its time has come
+	asked  bool          // and it has asked for one of the places that are held for those who were called
+	slot   chan struct{} // to give back once it has started
+	spare  sluice.Reservation
 }
 
 var errDrained = errors.New("drained")
@@ -59,21 +60,23 @@ func (g *Gate) arrive(ctx context.Context, task *asynq.Task, lim sluice.Limiter,
 
 func (g *Gate) leave(t *turn) {
 	t.release()
-	if t.lane == nil {
-		return
+	if t.lane != nil {
+		g.mu.Lock()
+		if t.called && !t.asked {
+			t.lane.claims--
+			t.spare = t.lane.spareLocked()
+		}
+		t.lane.users--
+		g.forgetLocked(t.lane)
+		g.mu.Unlock()
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	t.lane.users--
-	g.forgetLocked(t.lane)
+	if t.spare != nil {
+		t.spare.Cancel()
+	}
 }
 
 // release gives back what was held for the task while it was on its way.
 func (t *turn) release() {
-	if t.place != nil {
-		t.place.Cancel()
-		t.place = nil
-	}
 	if t.slot != nil {
 		<-t.slot
 		t.slot = nil
@@ -140,15 +143,13 @@ func (g *Gate) stand(t *turn) error {
 	return err
 }
 
-// take uses the place that was held for the task, or asks for a new one. A place whose turn is past is worth nothing:
-// to start on it now would put two turns into one, so it goes back and the task passes the limiter like any other.
+// take uses a place that was held for the task, or asks for a new one like any other.
 func (g *Gate) take(ctx context.Context, t *turn) error {
-	if place := t.place; place != nil {
-		t.place = nil
-		if place.Delay() > 0 {
-			return place.Wait(ctx)
+	if t.called && !t.asked {
+		t.asked = true
+		if p := g.placeFor(t); p != nil {
+			return p.Wait(ctx)
 		}
-		place.Cancel()
 	}
 	return t.lane.lim.Wait(ctx, t.n)
 }
