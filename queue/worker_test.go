@@ -105,7 +105,8 @@ func (w *worker) run(g *queue.Gate, cfg asynq.Config, handler asynq.HandlerFunc,
 		cfg.Logger = silent{}
 	}
 	w.gate = g
-	w.srv = asynq.NewServer(w.redis, g.Configure(cfg))
+	srv := asynq.NewServer(w.redis, g.Configure(cfg))
+	w.srv = srv
 	mux := asynq.NewServeMux()
 	mux.Use(mws...)
 	mux.Use(g.Middleware)
@@ -117,11 +118,11 @@ func (w *worker) run(g *queue.Gate, cfg asynq.Config, handler asynq.HandlerFunc,
 		return handler(ctx, task)
 	})
 	w.begun = time.Now()
-	require.NoError(w.t, w.srv.Start(mux))
+	require.NoError(w.t, srv.Start(mux))
 	w.t.Cleanup(func() {
-		w.srv.Stop()
+		srv.Stop()
 		g.Drain()
-		w.srv.Shutdown()
+		srv.Shutdown()
 	})
 }
 
