@@ -57,7 +57,11 @@ func (a U128) Times(b uint64) U128 {
 
 // Div returns ⌊a/d⌋ and the remainder. d must not be zero.
 func (a U128) Div(d uint64) (U128, uint64) {
-	hi, r := bits.Div64(0, a.Hi, d)
+	if a.Hi < d { // almost always, and one division less
+		lo, r := bits.Div64(a.Hi, a.Lo, d)
+		return U128{0, lo}, r
+	}
+	hi, r := a.Hi/d, a.Hi%d
 	lo, r := bits.Div64(r, a.Lo, d)
 	return U128{hi, lo}, r
 }
