@@ -62,9 +62,11 @@ type worker struct {
 	srv    *asynq.Server
 	begun  time.Time
 
+	wake   chan struct{}
+
 	mu     sync.Mutex
 	starts []start
-	wake   chan struct{}
+	stall  time.Duration // the longest that this machine has kept a goroutine from running
 }
 
 // newWorker connects to a Redis of its own; nothing runs before run.
@@ -117,6 +119,7 @@ func (w *worker) run(g *queue.Gate, cfg asynq.Config, handler asynq.HandlerFunc,
 		}
 		return handler(ctx, task)
 	})
+	w.watchStalls()
 	w.begun = time.Now()
 	require.NoError(w.t, srv.Start(mux))
 	w.t.Cleanup(func() {
@@ -194,6 +197,37 @@ func (w *worker) peak(kind string, window time.Duration) int {
 		most = max(most, i-first+1)
 	}
 	return most
+}
+
+// watchStalls measures how late goroutines run on this machine while the test does: a start that is noted late counts in a
+// window into which its turn does not fall.
+func (w *worker) watchStalls() {
+	ctx, cancel := context.WithCancel(context.Background())
+	w.t.Cleanup(cancel)
+	for range 4 {
+		go func() {
+			for ctx.Err() == nil {
+				begun := time.Now()
+				time.Sleep(ms)
+				late := time.Since(begun) - ms
+				w.mu.Lock()
+				w.stall = max(w.stall, late)
+				w.mu.Unlock()
+			}
+		}()
+	}
+}
+
+// held fails the test if more tasks of a kind have started in any second than the limit, perSecond and burst, allows.
+func (w *worker) held(kind string, perSecond int, burst int) {
+	w.t.Helper()
+	w.mu.Lock()
+	stall := w.stall
+	w.mu.Unlock()
+	most := burst + int(time.Duration(perSecond)*(time.Second+stall)/time.Second)
+	peak := w.peak(kind, time.Second)
+	w.t.Logf("%q: %d starts at most in a second; %d allowed, with goroutines %v late", kind, peak, most, stall)
+	require.LessOrEqual(w.t, peak, most)
 }
 
 // once fails the test if a task has started twice.
