@@ -134,12 +134,26 @@ func (a *all) TryReserve(ctx context.Context, n int) (Reservation, Decision, err
 	}
 	if !joint.Allowed {
 		r.giveBack()
-		joint.Delay = 0
 		a.count(func(s *Stats) { s.Refused++ })
-		return nil, joint, nil
+		return nil, a.refusedTry(ctx, joint.RetryAfter), nil
 	}
 	r.grant(joint.Delay)
 	return r, joint, nil
+}
+
+// refusedTry looks at all limits once more: those that had agreed have got back what Try took from them, so that what
+// they said about it is no longer true.
+func (a *all) refusedTry(ctx context.Context, retry time.Duration) Decision {
+	joint := Decision{RetryAfter: retry, Remaining: math.MaxInt}
+	for _, l := range a.limits {
+		d, err := l.Try(ctx, 0)
+		if err != nil {
+			continue // ctx or the limit has ended just now; the answer is no in any case
+		}
+		joint.ResetAfter = max(joint.ResetAfter, d.ResetAfter)
+		joint.Remaining = min(joint.Remaining, d.Remaining)
+	}
+	return joint
 }
 
 // tryReserve is l's TryReserve, or the like for a Limiter that has none.

@@ -17,15 +17,24 @@ func TestContract(t *testing.T) {
 	for name, kind := range map[string]sluicetest.Kind{
 		"waiter":             {New: newWaiter},
 		"leaky":              {New: newPacer, Paced: true},
-		"strict leaky":       {New: newStrictPacer, Paced: true},
-		"all of one":         {New: func(t testing.TB, r sluice.Rate, b int) sluice.Limiter { return sluice.All(newWaiter(t, r, b)) }},
-		"all of waiters":     {New: joined(newLooseWaiter, newWaiter)},
-		"all, tight first":   {New: joined(newWaiter, newLooseWaiter)},
-		"all with a pacer":   {New: joined(newLooseWaiter, newPacer), Paced: true},
-		"all with a foreign": {New: joined(newForeign, newLooseWaiter)},
+		"strict leaky":       {New: newStrictPacer, Paced: true, Unpromised: unpromisedByStrict},
+		"all of one":         {New: joined(newWaiter)},
+		"all, tight last":    {New: joined(newLooseWaiter, newWaiter), Unpromised: unpromisedByAll},
+		"all, tight first":   {New: joined(newWaiter, newLooseWaiter), Unpromised: unpromisedByAll},
+		"all with a foreign": {New: joined(newForeign, newLooseWaiter), Unpromised: unpromisedByAll},
+		"all with a pacer":   {New: joined(newLooseWaiter, newPacer), Paced: true, Unpromised: unpromisedByAll},
 	} {
 		t.Run(name, func(t *testing.T) { sluicetest.Run(t, kind) })
 	}
+}
+
+var unpromisedByStrict = map[string]string{
+	"line/every turn comes at the first ns that the rate allows": "starts are really 1/rate apart: the fraction of a ns is lost at each",
+	"law/while somebody waits nothing idles, whoever leaves":     "starts are really 1/rate apart: the fraction of a ns is lost at each",
+}
+
+var unpromisedByAll = map[string]string{
+	"cancel/Units is net of what came back": "each limit takes back what its own law allows: Units is less all that was cancelled",
 }
 
 type newLimiter = func(testing.TB, sluice.Rate, int) sluice.Limiter

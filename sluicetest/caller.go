@@ -103,9 +103,9 @@ func (t *trial) leaves(c *caller) {
 // eventually polls on the real clock for what goroutines do beside us.
 func (t *trial) eventually(what string, done func() bool) {
 	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !done(); time.Sleep(ms / 5) {
+	for end := time.Now().Add(10 * time.Second); !done(); time.Sleep(ms / 5) {
 		if time.Now().After(end) {
-			require.Fail(t, "not within 30s: "+what)
+			require.Fail(t, "not within 10s: "+what)
 		}
 	}
 }

@@ -14,6 +14,9 @@ var cancelChecks = []check{
 	{name: "cancel/after the turn lets the next in line go at once", run: cancelForTheNext, clock: virtual},
 	{name: "cancel/after the turn gives back what has not been made up since", run: cancelLater, clock: virtual},
 	{name: "cancel/after the turn never gives more than the burst", run: cancelMuchLater, clock: virtual},
+	{name: "cancel/after their turns two give no more than the law allows", run: cancelTwo, clock: virtual, only: bursts},
+	{name: "cancel/Units is net of what came back", run: cancelNetUnits, clock: virtual, only: bursts},
+	{name: "cancel/at the turn, before the sleeper runs, holds nobody up", run: cancelWhileWaking, clock: virtual},
 	{name: "cancel/again is a no-op", run: cancelAgain},
 	{name: "cancel/from many goroutines counts once", run: cancelTogether},
 	{name: "cancel/wakes who sleeps on it, and Delay is Never", run: cancelWakes},
@@ -74,8 +77,47 @@ func cancelMuchLater(t *trial) {
 	r := t.reserve(l, 6)
 	t.until(time.Hour) // all made up: nothing is left to give back
 	require.True(t, t.try(l, 10).Allowed)
-	t.takesNothing(l, r.Cancel)
-	require.False(t, t.try(l, 1).Allowed)
+	t.atOnce(r.Cancel)
+	require.Equal(t, 100*ms, t.try(l, 1).RetryAfter)
+}
+
+func cancelNetUnits(t *trial) {
+	l := t.rested(sluice.PerSecond(10), 10)
+	late, soon := t.reserve(l, 6), t.reserve(l, 4)
+	t.until(200 * ms) // 2 have been made up
+	soon.Cancel()
+	require.EqualValues(t, 6, l.Stats().Units, "all 4 came back")
+	t.until(time.Hour)
+	late.Cancel()
+	require.EqualValues(t, 6, l.Stats().Units, "nothing came back")
+}
+
+// cancelTwo cancels two that have had their turns. Together they must not bring back what, had neither been there,
+// would have been spilled: the bucket would have been full when 5 went, so 5 remain.
+func cancelTwo(t *trial) {
+	l := t.rested(sluice.PerSecond(1), 10)
+	first, second := t.reserve(l, 5), t.reserve(l, 5)
+	t.until(5 * time.Second)
+	require.True(t, t.try(l, 5).Allowed)
+	second.Cancel()
+	first.Cancel()
+	require.Equal(t, 5, t.try(l, 0).Remaining, "5 have just gone, and 10 may in one instant")
+}
+
+// cancelWhileWaking cancels at the instant of the turn, before whoever sleeps on it has run.
+func cancelWhileWaking(t *trial) {
+	for range 20 {
+		l, began := t.spent(sluice.PerSecond(10), 1), t.since()
+		r := t.reserve(l, 1)
+		c := t.sleepOn(r)
+		time.Sleep(100 * ms)
+		r.Delay() // sees that the turn has come
+		r.Cancel()
+		<-c.ended
+		ctx := t.by(time.Second)
+		require.NoError(t, l.Wait(ctx, 1), "the next to come")
+		require.LessOrEqual(t, t.since()-began, 200*ms)
+	}
 }
 
 func cancelAgain(t *trial) {
