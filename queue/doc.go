@@ -34,7 +34,8 @@
 // A deferral lives in Asynq's retry set, in whole seconds, and looks like a retry there: Inspector's actions on retries
 // meet it too, and the task's LastErr says "queue: deferred". Tasks that come back in the same second have lost their
 // order. With Config.Redis the Gate calls them itself, first come first served for each limiter, and Asynq's own clock
-// is only for what another process, now dead, has deferred.
+// is only for what another process, now dead, has deferred. To call them it moves them from Asynq's retry set to its
+// pending list by the keys that asynq v0.26 uses, since Inspector.RunTask would also run what was completed or archived.
 //
 // Unique: Asynq does not extend the lock of a task that is deferred. Its TTL must cover the longest wait, or a twin is
 // let in. Timeout: it begins anew with each return. Asynq cuts it to whole seconds; below one it becomes 30 minutes.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -122,6 +123,36 @@ func TestTwoServersShareAGate(t *testing.T) {
 	took := w.await("t:a", 60, 10*time.Second)
 	require.LessOrEqual(t, took, 3300*ms)
 	w.held("t:a", 20, 1)
+	w.finished("default", 60)
+	w.once()
+}
+
+// A turn that was kept for a deferred task must not be used after it is past: 264 of 1,000 tasks once started in one second
+// that way. Here other work holds all slots until the turns of all who were called are past.
+func TestLateReturnsPassTheLimiterAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorker(t)
+	w.enqueue("t:a", 60)
+	g := gate(t, queue.Config{Redis: w.redis, Route: byType(map[string]sluice.Limiter{"t:a": limit(t, "20/s", 1)})})
+	var blocked sync.WaitGroup
+	blocked.Add(8)
+	cfg := asynq.Config{Concurrency: 8, StrictPriority: true, Queues: map[string]int{"default": 1, "first": 2}}
+	w.run(g, cfg, func(_ context.Context, task *asynq.Task) error {
+		if task.Type() == "t:block" {
+			blocked.Done()
+			blocked.Wait()       // all eight slots
+			time.Sleep(600 * ms) // 12 turns
+		}
+		return nil
+	})
+	w.await("t:a", 10, 10*time.Second)
+	w.enqueue("t:block", 8, asynq.Queue("first"))
+	w.await("t:a", 60, 20*time.Second)
+	w.held("t:a", 20, 1)
+	w.mu.Lock()
+	stall := w.stall
+	w.mu.Unlock()
+	require.LessOrEqual(t, w.peak("t:a", 100*ms), 1+int(20*(100*ms+stall)/time.Second))
 	w.finished("default", 60)
 	w.once()
 }
