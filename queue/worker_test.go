@@ -62,7 +62,7 @@ type worker struct {
 	srv    *asynq.Server
 	begun  time.Time
 
-	wake   chan struct{}
+	wake chan struct{}
 
 	mu     sync.Mutex
 	starts []start
