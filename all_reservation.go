@@ -2,6 +2,7 @@ package sluice
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -20,6 +21,9 @@ type allReservation struct {
 }
 
 func (r *allReservation) Delay() time.Duration {
+	if r.gone() {
+		return Never
+	}
 	d := r.longest()
 	if d == 0 {
 		r.settle()
@@ -63,18 +67,15 @@ func (r *allReservation) Wait(ctx context.Context) error {
 	if ctx == nil {
 		return fmt.Errorf("sluice: All: Reservation.Wait: ctx is nil: must be a context; the place is kept: %w", ErrInvalid)
 	}
+	if r.gone() {
+		return fmt.Errorf("sluice: All: Reservation.Wait after Cancel: nothing is reserved any more: %w", ErrInvalid)
+	}
 	if err := r.hopeless(ctx); err != nil {
-		if r.end() {
-			r.all.count(func(s *Stats) { s.Refused++ })
-		}
-		return err
+		return r.fail(err)
 	}
 	for _, p := range r.parts {
 		if err := p.Wait(ctx); err != nil {
-			if r.end() {
-				r.all.count(func(s *Stats) { s.Canceled++ })
-			}
-			return err
+			return r.fail(err)
 		}
 	}
 	r.grant(time.Since(r.since))
@@ -116,6 +117,29 @@ func (r *allReservation) Cancel() {
 			s.Units -= uint64(r.n)
 		}
 	})
+}
+
+// gone says whether r was given back.
+func (r *allReservation) gone() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.left
+}
+
+// fail gives everything back, and counts why: a limit said no, or the caller left.
+func (r *allReservation) fail(err error) error {
+	if r.end() {
+		var no *Refusal
+		refused := errors.As(err, &no)
+		r.all.count(func(s *Stats) {
+			if refused {
+				s.Refused++
+			} else {
+				s.Canceled++
+			}
+		})
+	}
+	return err
 }
 
 // end gives everything back, and says whether r was neither granted nor given back before.

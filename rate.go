@@ -72,8 +72,8 @@ func (r Rate) TimeFor(n int64) time.Duration {
 	return time.Duration(exact.Mul(uint64(n), uint64(r.d)).DivUp(uint64(r.n)).Int64())
 }
 
-// UnitsIn returns the whole units that flow in d, rounded down: the most n with TimeFor(n) <= d. It is 0 for d < 0
-// and where r is not Valid, and the largest int64 for Unlimited or where the number does not fit.
+// UnitsIn returns the whole units that flow in d, rounded down: for every d below Never the most n with TimeFor(n) <= d.
+// It is 0 for d < 0 and where r is not Valid, and the largest int64 for Unlimited or where the number does not fit.
 func (r Rate) UnitsIn(d time.Duration) int64 {
 	switch {
 	case d < 0 || !r.Valid():

@@ -78,7 +78,9 @@ func (c *caller) over() bool {
 // waits checks that c is still in line.
 func (t *trial) waits(c *caller) {
 	t.Helper()
-	require.False(t, c.over(), "Wait must not have returned yet; it returned %v at %v", c.err, c.at)
+	if c.over() {
+		require.Fail(t, "Wait must not have returned yet", "it returned %v at %v", c.err, c.at)
+	}
 }
 
 // goes waits until c returns, and checks that it was granted its units at this instant.
