@@ -110,7 +110,7 @@ func TestWaitsInPlaceUpToMaxWaitElseDefers(t *testing.T) {
 			ctx := t.Context()
 			if c.deadline > 0 {
 				// A Timeout: a whole second would look like a Deadline.
-				time.Sleep(1)
+				time.Sleep(1 * time.Nanosecond)
 				var cancel context.CancelFunc
 				ctx, cancel = context.WithTimeout(ctx, c.deadline-1)
 				defer cancel()

@@ -11,6 +11,7 @@ var lineChecks = []check{
 	{name: "line/first come, first served, whatever n", run: firstCome, clock: virtual},
 	{name: "line/a big n at the head is not overtaken", run: bigHead},
 	{name: "line/Try does not overtake", run: tryBehind},
+	{name: "line/what has gathered for a big head is nobody else's", run: gatheredIsTheHeads, clock: virtual, only: bursts},
 	{name: "line/every turn comes at the first ns that the rate allows", run: everyTurn, clock: virtual},
 	{name: "line/who comes between two turns goes at the next", run: betweenTurns, clock: virtual},
 	{name: "line/turns are told in the order of coming", run: toldInOrder},
@@ -47,6 +48,18 @@ func tryBehind(t *trial) {
 	} else {
 		t.lasts(behind, d.RetryAfter, "RetryAfter, when the line has gone")
 	}
+}
+
+func gatheredIsTheHeads(t *trial) {
+	l := t.spent(sluice.PerSecond(10), 5)
+	head := t.join(l, 5)
+	t.until(450 * ms) // 4 are there
+	require.Equal(t, 150*ms, t.try(l, 1).RetryAfter, "Try, behind the head")
+	require.Equal(t, 150*ms, t.reserve(l, 1).Delay(), "Reserve, behind the head")
+	small := t.join(l, 1)
+	t.waits(small)
+	t.goes(head, 500*ms)
+	t.goes(small, 700*ms)
 }
 
 func everyTurn(t *trial) {

@@ -32,7 +32,7 @@ func retryAfterTrue(t *trial) {
 			short := t.try(l, n)
 			require.False(t, short.Allowed, "%d at %v, 1ns before RetryAfter %v", n, rate, d.RetryAfter)
 			require.EqualValues(t, 1, short.RetryAfter)
-			time.Sleep(1)
+			time.Sleep(1 * time.Nanosecond)
 			require.True(t, t.try(l, n).Allowed, "%d at %v, at RetryAfter %v", n, rate, d.RetryAfter)
 		}
 	}
@@ -50,7 +50,7 @@ func resetAfterTrue(t *trial) {
 				time.Sleep(d.ResetAfter - 1)
 				require.EqualValues(t, 1, t.try(l, 0).ResetAfter, "1ns before")
 			}
-			time.Sleep(1)
+			time.Sleep(1 * time.Nanosecond)
 			at := t.try(l, 0)
 			require.Zero(t, at.ResetAfter)
 			require.Equal(t, 5, at.Remaining)

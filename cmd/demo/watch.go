@@ -49,7 +49,7 @@ func (d *demo) watch(ctx context.Context) error {
 			q, err := d.store.inspector.GetQueueInfo(d.store.queue)
 			switch {
 			case err != nil && time.Since(answered) > outage:
-				return fmt.Errorf("Redis has not answered for %v: %w", time.Since(answered).Round(time.Second), err)
+				return fmt.Errorf("no answer from Redis for %v: %w", time.Since(answered).Round(time.Second), err)
 			case err != nil:
 				continue
 			case q.Pending+q.Active+q.Scheduled+q.Retry > 0:
