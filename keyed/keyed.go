@@ -25,9 +25,10 @@ const (
 type Config[K comparable] struct {
 	// New makes the limiter of a new key. The Map owns it, and closes it when the key is dropped if it has a
 	// Close() error; a limiter that several keys share must therefore be given without one, as
-	// struct{ sluice.Limiter }{shared}. What was changed on it, such as its rate, is lost when the key is dropped. Calls for the key wait for New, those for other keys do not; so it should be
-	// quick, and must not ask the Map for the same key. Its error is that of the call, and is not remembered.
-	// Required.
+	// struct{ sluice.Limiter }{shared}. What was changed on it, such as its rate, is lost when the key is dropped.
+	//
+	// Calls for the key wait for New, those for other keys do not; so it should be quick, and must not ask the Map
+	// for the same key. Its error is that of the call, and is not remembered. Required.
 	New func(key K) (sluice.Limiter, error)
 	// MaxKeys is how many keys there can be. Required, at least 1.
 	MaxKeys int

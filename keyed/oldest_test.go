@@ -2,6 +2,7 @@ package keyed_test
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -65,13 +66,49 @@ func TestOldestDropsNoKeyWithWaiters(t *testing.T) {
 
 func TestOldestMayDropAKeyOnceItsWaiterHasGoneThrough(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := newMap(t, 1, keyed.Oldest, hourly(t))
-		require.NoError(t, m.Wait(t.Context(), "k1", 2))
-		waiter := wait(func() error { return m.Wait(t.Context(), "k1", 2) })
-		require.False(t, try(t, m, "k2").Allowed)
-		require.NoError(t, <-waiter)
-		take(t, m, "k2")
+		const keys = 50
+		m := newMap(t, keys, keyed.Oldest, hourly(t))
+		ctx := t.Context()
+		var waiters []<-chan error
+		for i, key := range names(keys) {
+			require.NoError(t, m.Wait(ctx, key, 2))
+			n := 2
+			if i == 17 {
+				n = 1
+			}
+			waiters = append(waiters, wait(func() error { return m.Wait(ctx, key, n) }))
+		}
+		require.False(t, try(t, m, "new").Allowed)
+		require.NoError(t, <-waiters[17])
+		take(t, m, "new")
 		require.EqualValues(t, 1, m.Stats().Dropped)
+		for _, w := range slices.Delete(waiters, 17, 18) {
+			require.NoError(t, <-w)
+		}
+	})
+}
+
+func TestOldestAsksAgainAboutAKeyThatWasUsedSince(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		m := newMap(t, 50, keyed.Oldest, func(k string) (sluice.Limiter, error) {
+			switch k {
+			case "stranger":
+				return nil, errors.New("unknown tenant")
+			case "first": // to rest, so that nobody else needs to be asked about that
+				return newWaiter(t, sluice.Every(time.Minute), 2), nil
+			}
+			return hourly(t)(k)
+		})
+		take(t, m, names(49)...)
+		take(t, m, "first")
+		require.Error(t, m.Wait(t.Context(), "stranger", 1), "0 was found without waiters, and kept")
+		r, err := m.For("0").Reserve(t.Context(), 2)
+		require.NoError(t, err)
+		take(t, m, names(49)[1:]...)
+		take(t, m, "first")
+		take(t, m, "new")
+		require.Equal(t, time.Hour, r.Delay())
+		require.Equal(t, 1, m.For("0").Stats().Waiting)
 	})
 }
 

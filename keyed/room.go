@@ -142,14 +142,14 @@ func (m *Map[K]) learn(f find[K], waiting bool, told, next int64) bool {
 	if e.dead {
 		return false
 	}
-	same := e.used == f.used && !e.pinned()
+	same := e.used == f.used // and so no call has begun since, and none was running
 	if told == 0 && !waiting {
 		switch {
 		case same:
 			m.dropLocked(e)
 			return true
-		case m.byRest.has(e) && m.parkLocked(&m.byRest, e):
-			return false
+		case m.byRest.has(e) && !m.parkLocked(&m.byRest, e):
+			return false // a call was running and is over: ask anew
 		}
 	}
 	switch {

@@ -2,7 +2,6 @@ package keyed_test
 
 import (
 	"context"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,7 +9,6 @@ import (
 
 	"github.com/fadf4e53/sluice"
 	"github.com/fadf4e53/sluice/keyed"
-	"github.com/fadf4e53/sluice/waiter"
 )
 
 func TestNobodyShedsDebtByChurningKeys(t *testing.T) {
@@ -69,9 +67,27 @@ func TestAFullMapTellsWhenTheFirstKeyRests(t *testing.T) {
 	})
 }
 
+// crowded is a full Map in which only k1 can come to rest within the hour: the one key more that each refusal asks is
+// another one. There can also be one that is longer, and rests after 1.5s.
+func crowded(t *testing.T, longer ...string) *keyed.Map[string] {
+	m := newMap(t, 51, keyed.IdleOnly, func(key string) (sluice.Limiter, error) {
+		rate := sluice.Every(time.Hour)
+		switch {
+		case key[0] == 'k':
+			rate = sluice.PerSecond(1)
+		case key == "longer":
+			rate = sluice.Every(1500 * ms)
+		}
+		return newWaiter(t, rate, 1), nil
+	})
+	take(t, m, names(50-len(longer))...)
+	take(t, m, longer...)
+	return m
+}
+
 func TestAWaiterHoldsItsKeyAndWhoLeavesFreesIt(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := newMap(t, 1, keyed.IdleOnly, perSecond(1))
+		m := crowded(t)
 		take(t, m, "k1")
 		ctx, cancel := context.WithCancel(t.Context())
 		gone := wait(func() error { return m.Wait(ctx, "k1", 1) })
@@ -87,35 +103,53 @@ func TestAWaiterHoldsItsKeyAndWhoLeavesFreesIt(t *testing.T) {
 
 func TestAReservationHoldsItsKeyUntilItIsCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := newMap(t, 1, keyed.IdleOnly, perSecond(1))
+		m := crowded(t)
 		r, err := m.For("k1").Reserve(t.Context(), 1)
 		require.NoError(t, err)
 		refusedFor(t, m, "k2", time.Second)
 		r.Cancel()
 		take(t, m, "k2")
 		r.Cancel()
-		refusedFor(t, m, "k2", time.Second)
+		refusedFor(t, m, "k1", time.Second)
 	})
+}
+
+func TestATryThatIsTakenBackFreesItsKey(t *testing.T) {
+	for _, wrap := range []func(sluice.Limiter) sluice.Limiter{foreign, func(l sluice.Limiter) sluice.Limiter { return l }} {
+		bubble(t, func(t *testing.T) {
+			m := newMap(t, 1, keyed.IdleOnly, func(string) (sluice.Limiter, error) {
+				return wrap(newWaiter(t, sluice.PerSecond(1), 1)), nil
+			})
+			r, d, err := m.For("k1").(sluice.TryReserver).TryReserve(t.Context(), 1)
+			require.NoError(t, err)
+			require.True(t, d.Allowed)
+			refusedFor(t, m, "k2", time.Second)
+			r.Cancel()
+			take(t, m, "k2")
+		})
+	}
 }
 
 func TestAReservationGivenUpByItsWaitFreesItsKey(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		m := newMap(t, 1, keyed.IdleOnly, perSecond(1))
+		m := crowded(t, "longer")
 		take(t, m, "k1")
-		for i := range 2 {
+		place := func() sluice.Reservation {
 			r, err := m.For("k1").Reserve(t.Context(), 1)
 			require.NoError(t, err)
-			refusedFor(t, m, "k2", 2*time.Second)
-			ctx, cancel := context.WithTimeout(t.Context(), time.Second-1)
-			if i == 0 {
-				require.ErrorIs(t, r.Wait(ctx), sluice.ErrDeadline)
+			for range 5 { // so that the one key more is not k1
+				refusedFor(t, m, "k2", 1500*ms)
 			}
-			cancel()
-			if i == 1 {
-				require.Equal(t, context.Canceled, r.Wait(ctx))
-			}
-			refusedFor(t, m, "k2", time.Second)
+			return r
 		}
+		r := place()
+		ctx, cancel := context.WithTimeout(t.Context(), 999*ms)
+		require.ErrorIs(t, r.Wait(ctx), sluice.ErrDeadline)
+		refusedFor(t, m, "k2", 1000*ms)
+		r = place()
+		cancel()
+		require.Equal(t, context.Canceled, r.Wait(ctx))
+		refusedFor(t, m, "k2", 1000*ms)
 	})
 }
 
@@ -139,71 +173,5 @@ func TestAPausedKeyIsNotAtRest(t *testing.T) {
 		m := newMap(t, 1, keyed.IdleOnly, perSecond(1))
 		require.NoError(t, m.For("k1").Pause(t.Context(), time.Minute))
 		refusedFor(t, m, "k2", time.Minute)
-	})
-}
-
-func TestALimitRaisedFromOutsideIsNoticed(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		made := map[string]*waiter.Limiter{}
-		m := newMap(t, 50, keyed.IdleOnly, func(k string) (sluice.Limiter, error) {
-			made[k] = newWaiter(t, sluice.Every(1000*time.Hour), 1)
-			return made[k], nil
-		})
-		take(t, m, names(50)...)
-		refusedFor(t, m, "new", 1000*time.Hour)
-		require.NoError(t, made["17"].SetRate(sluice.PerSecond(1000)))
-		time.Sleep(ms)
-		for i := 0; !try(t, m, "new").Allowed; i++ {
-			require.Less(t, i, 500)
-		}
-	})
-}
-
-// asked counts the questions.
-type asked struct {
-	sluice.Limiter
-	n *atomic.Int64
-}
-
-func (a asked) Try(ctx context.Context, n int) (sluice.Decision, error) {
-	if n == 0 {
-		a.n.Add(1)
-	}
-	return a.Limiter.Try(ctx, n)
-}
-
-func TestAFullMapDoesNotAskEveryKeyAtEachRefusal(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		const keys = 10_000
-		var questions atomic.Int64
-		m := newMap(t, keys, keyed.IdleOnly, func(string) (sluice.Limiter, error) {
-			return asked{newWaiter(t, sluice.PerSecond(1), 2), &questions}, nil
-		})
-		take(t, m, names(keys)...)
-		require.Zero(t, questions.Load(), "while there is room nobody is asked")
-
-		refusedFor(t, m, "new", time.Second)
-		require.EqualValues(t, keys, questions.Swap(0), "each once, to know when")
-		for range keys {
-			refusedFor(t, m, "new", time.Second)
-		}
-		require.LessOrEqual(t, questions.Swap(0), int64(keys), "one a refusal")
-
-		take(t, m, names(100)...)
-		for range 100 {
-			refusedFor(t, m, "new", time.Second)
-		}
-		require.LessOrEqual(t, questions.Swap(0), int64(2*100), "and one for each use")
-	})
-}
-
-func TestALimiterThatCannotBeReachedIsNotAtRest(t *testing.T) {
-	bubble(t, func(t *testing.T) {
-		m := newMap(t, 1, keyed.IdleOnly, perSecond(1))
-		out := newMap(t, 1, keyed.IdleOnly, func(string) (sluice.Limiter, error) { return m.For("closed"), nil })
-		take(t, out, "k1")
-		require.NoError(t, m.Close())
-		time.Sleep(time.Minute)
-		refusedFor(t, out, "k2", time.Second) // then it is asked again
 	})
 }

@@ -180,7 +180,9 @@ func TestNothingIsLeftWhenAMapIsClosedInFullRun(t *testing.T) {
 			})
 		}
 		time.Sleep(500 * ms)
-		require.Positive(t, m.Stats().Dropped)
+		if evict == keyed.Oldest {
+			require.Positive(t, m.Stats().Dropped)
+		}
 		require.NoError(t, m.Close())
 		callers.Wait()
 		require.Zero(t, m.Len())
