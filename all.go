@@ -16,7 +16,8 @@ import (
 // books, in which the units count from its own turn on. What is refused carries the Rate and Burst of the limit that
 // refused. Try is allowed when all allow it: Delay, RetryAfter and ResetAfter are then the longest, Remaining is the
 // least. Pause goes to each. Stats counts the calls to the joined Limiter and shows the slowest rate, the smallest
-// burst, the least available and the longest line.
+// burst, the least available and the longest line; its Units are less all that was cancelled, also where a limit could
+// not take all of it back.
 //
 // The same limit given twice is charged twice. All of nothing is unlimited; All of one is that one. A nil limit makes
 // every call ErrInvalid. Any number of goroutines may share the Limiter; it has no state that must be closed. Build it

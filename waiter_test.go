@@ -18,6 +18,7 @@ func TestContract(t *testing.T) {
 		"waiter":             {New: newWaiter},
 		"leaky":              {New: newPacer, Paced: true},
 		"strict leaky":       {New: newStrictPacer, Paced: true, Unpromised: unpromisedByStrict},
+		"on the real clock":  {New: newWaiter, RealTime: true}, // as a limiter outside the process is judged
 		"all of one":         {New: joined(newWaiter)},
 		"all, tight last":    {New: joined(newLooseWaiter, newWaiter), Unpromised: unpromisedByAll},
 		"all, tight first":   {New: joined(newWaiter, newLooseWaiter), Unpromised: unpromisedByAll},

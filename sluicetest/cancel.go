@@ -1,6 +1,7 @@
 package sluicetest
 
 import (
+	"runtime"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ var cancelChecks = []check{
 	{name: "cancel/after their turns two give no more than the law allows", run: cancelTwo, clock: virtual, only: bursts},
 	{name: "cancel/Units is net of what came back", run: cancelNetUnits, clock: virtual, only: bursts},
 	{name: "cancel/at the turn, before the sleeper runs, holds nobody up", run: cancelWhileWaking, clock: virtual},
+	{name: "cancel/at the turn, before the sleeper runs, earns nothing", run: cancelEarnsNothing, clock: realTime},
 	{name: "cancel/again is a no-op", run: cancelAgain},
 	{name: "cancel/from many goroutines counts once", run: cancelTogether},
 	{name: "cancel/wakes who sleeps on it, and Delay is Never", run: cancelWakes},
@@ -117,6 +119,32 @@ func cancelWhileWaking(t *trial) {
 		ctx := t.by(time.Second)
 		require.NoError(t, l.Wait(ctx, 1), "the next to come")
 		require.LessOrEqual(t, t.since()-began, 200*ms)
+	}
+}
+
+// cancelEarnsNothing cancels a turn that is seen before the timer has told it. A limiter that makes up for its own late
+// timer must not take the idle time after that for lateness.
+func cancelEarnsNothing(t *trial) {
+	const calls, most = 60, 20 // 1 of burst, and far more than any lateness
+	for range 5 {
+		l := t.spent(sluice.PerSecond(1000), 1)
+		r := t.reserve(l, 1)
+		c := t.sleepOn(r)
+		for r.Delay() > 0 {
+			runtime.Gosched()
+		}
+		r.Cancel()
+		<-c.ended
+		time.Sleep(100 * ms) // idle: 100 units flow, and all but the burst must be spilled
+		now, began := 0, time.Now()
+		for range calls {
+			if d := t.try(l, 1); d.Allowed && d.Delay == 0 {
+				now++
+			}
+		}
+		if took := time.Since(began); took < 10*ms { // else this machine stood still, and it shows nothing
+			require.Less(t, now, most, "of %d calls within %v", calls, took)
+		}
 	}
 }
 

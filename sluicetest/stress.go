@@ -110,7 +110,7 @@ func sharedReservations(t *trial) {
 		var owners sync.WaitGroup
 		for range 2 {
 			owners.Go(func() {
-				ctx, cancel := context.WithTimeout(background, time.Minute)
+				ctx, cancel := context.WithTimeout(background, 10*time.Second)
 				defer cancel()
 				if err := r.Wait(ctx); err != nil && !cancelled {
 					t.Errorf("Reservation.Wait: %v", err)
