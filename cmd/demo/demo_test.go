@@ -224,6 +224,6 @@ func TestRedisGoesAway(t *testing.T) {
 	defer stop.Stop()
 	status, _, errs := call(t.Context(), "-redis", m.Addr(), "-jobs", "100", "-free", "0", "-rate", "1/s")
 	require.Equal(t, exitBroken, status)
-	require.Contains(t, errs, "demo: Redis has not answered for ")
+	require.Contains(t, errs, "demo: no answer from Redis for ")
 	require.Contains(t, errs, "demo: the queue's books cannot be read: ")
 }

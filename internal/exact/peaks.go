@@ -55,6 +55,30 @@ func (p *Peaks) note(level, full U128) {
 
 // Since returns the highest level since mark; full if it is not known any more.
 func (p *Peaks) Since(mark uint64, full U128) U128 {
+	if i := p.find(mark); i >= 0 {
+		return p.stack[i].level
+	}
+	return full
+}
+
+// Gave says that what was taken at mark has been given back, as far as it was not made up: back parts. All levels since
+// then are now what they would have been without that taking, so that two who give back do not both use one gap.
+func (p *Peaks) Gave(mark uint64, back U128) {
+	i := p.find(mark)
+	if i < 0 {
+		return
+	}
+	for k := i; k < len(p.stack); k++ {
+		p.stack[k].level = p.stack[k].level.Add(back)
+	}
+	for ; i > 0 && !p.stack[i].level.Less(p.stack[i-1].level); i-- {
+		p.stack[i-1].level = p.stack[i].level
+		p.stack = slices.Delete(p.stack, i, i+1)
+	}
+}
+
+// find returns where in the stack mark is; -1 if it has been forgotten.
+func (p *Peaks) find(mark uint64) int {
 	i, found := slices.BinarySearchFunc(p.stack, mark, func(k peak, mark uint64) int {
 		switch {
 		case k.mark < mark:
@@ -67,10 +91,7 @@ func (p *Peaks) Since(mark uint64, full U128) U128 {
 	if !found {
 		i--
 	}
-	if i < 0 {
-		return full
-	}
-	return p.stack[i].level
+	return i
 }
 
 // Rescale turns the levels into parts of 1/is, rounded up: less comes back, never more. Unlimited has no levels.

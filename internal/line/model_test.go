@@ -16,15 +16,15 @@ type model struct {
 	at     int64
 	paused int64
 	line   []*item
-	told   []*item // by turn
-	gone   []*item // granted, and cancellable
+	told   []*item    // by turn
+	past   []*big.Rat // all levels, as they would have been without what was given back
 }
 
 type item struct {
-	n    int64
-	turn int64
-	peak *big.Rat // the highest level since its turn
-	over *big.Rat // told: what the bucket holds beyond full at its turn
+	n      int64
+	turn   int64
+	turned int      // where in the history its turn stands
+	over   *big.Rat // told: what the bucket holds beyond full at its turn
 }
 
 func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
@@ -32,7 +32,7 @@ func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
 func (m *model) copy() *model {
 	c := *m
 	c.level = new(big.Rat).Set(m.level)
-	c.line, c.told, c.gone = slices.Clone(m.line), slices.Clone(m.told), nil
+	c.line, c.told, c.past = slices.Clone(m.line), slices.Clone(m.told), nil
 	return &c
 }
 
@@ -128,17 +128,11 @@ func (m *model) grant(due int64, p *item) {
 func (m *model) take(p *item) {
 	m.note()
 	m.level.Sub(m.level, rat(p.n))
-	p.peak = new(big.Rat).Set(m.level)
-	m.gone = append(m.gone, p)
+	p.turned = len(m.past)
+	m.note()
 }
 
-func (m *model) note() {
-	for _, p := range m.gone {
-		if m.level.Cmp(p.peak) > 0 {
-			p.peak.Set(m.level)
-		}
-	}
-}
+func (m *model) note() { m.past = append(m.past, new(big.Rat).Set(m.level)) }
 
 func (m *model) settle(now int64) {
 	for {
@@ -220,19 +214,22 @@ func (m *model) fits(n int64) bool {
 	return !m.pacer || m.level.Cmp(m.outstanding().Add(m.outstanding(), rat(n))) >= 0
 }
 
-// giveBack is what cancelling p returns after its turn.
+// giveBack returns what p took, but for what has been spilled since its turn for lack of room.
 func (m *model) giveBack(p *item) {
 	m.note()
-	back := new(big.Rat).Sub(rat(m.burst), p.peak)
-	if back.Sign() < 0 {
-		back.SetInt64(0)
+	back := rat(p.n)
+	for _, level := range m.past[p.turned:] {
+		if room := new(big.Rat).Sub(rat(m.burst), level); room.Cmp(back) < 0 {
+			back = room
+		}
 	}
-	if back.Cmp(rat(p.n)) > 0 {
-		back = rat(p.n)
+	if back.Sign() < 0 {
+		back = new(big.Rat)
+	}
+	for _, level := range m.past[p.turned:] {
+		level.Add(level, back)
 	}
 	m.level.Add(m.level, back)
-	m.gone = slices.DeleteFunc(m.gone, func(q *item) bool { return q == p })
-	m.note()
 }
 
 func (m *model) leave(p *item) {

@@ -150,7 +150,7 @@ func (l *Line) giveBackLocked(p *place) uint64 {
 	l.peaks.Note(l.bucket.Level(), full)
 	back := exact.Least(l.bucket.Parts(uint64(p.n)), full.Sub(l.peaks.Since(p.mark, full)))
 	l.bucket.Give(back)
-	l.peaks.Note(l.bucket.Level(), full)
+	l.peaks.Gave(p.mark, back)
 	units := l.bucket.Units(back)
 	if l.bucket.PartsOf(units).Less(back) {
 		return units.Lo + 1

@@ -183,7 +183,8 @@ func (l *Line) lieDownLocked(p *place, now int64) {
 func (l *Line) sleep(ctx context.Context, p *place) error {
 	select {
 	case <-p.wake:
-		if p.state == granted && !p.report {
+		// Only a place that is ours alone may be read without the lock: a Reservation can be cancelled by now.
+		if !p.kept && p.state == granted && !p.report {
 			return nil
 		}
 		l.mu.Lock()
@@ -196,11 +197,11 @@ func (l *Line) sleep(ctx context.Context, p *place) error {
 	}
 	defer l.mu.Unlock()
 	now := l.nowLocked()
+	if p.report {
+		l.seenLocked(p, now)
+	}
 	switch p.state {
 	case granted:
-		if p.report {
-			l.seenLocked(p, now)
-		}
 		return nil
 	case closed:
 		return l.refusalLocked(sluice.ErrClosed, p.n, math.MaxInt64)
