@@ -1,0 +1,212 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/waiter"
+)
+
+// Health tells how a Limiter and its Redis get on. The counters only grow.
+type Health struct {
+	// Down says that Redis cannot be asked, since Since, because of Cause. Calls are then answered by Config.Outage at once,
+	// and a probe that takes nothing is sent until one is answered.
+	Down  bool
+	Since time.Time
+	Cause error
+
+	Trips   uint64 // questions to Redis that were answered or failed
+	Outages uint64 // times that Down began
+	Failed  uint64 // calls answered with ErrOutage
+	Opened  uint64 // calls let go by FailOpen
+	Local   uint64 // units let go by FailLocal
+}
+
+// outage is the breaker.
+type outage struct {
+	Health
+	down  bool
+	local *fallback
+	debt  int // units let go by FailLocal of which Redis does not know yet
+
+	probe bool // the next trip is one
+	timer *time.Timer
+	delay time.Duration // before the next probe
+}
+
+// A fallback limits this process by itself while Redis is out.
+type fallback struct {
+	limiter *waiter.Limiter
+	over    context.Context // done when Redis is back
+	end     context.CancelFunc
+	units   int // let go
+}
+
+const firstProbe, lastProbe = 25 * time.Millisecond, 250 * time.Millisecond
+
+// Health returns a snapshot.
+func (l *Limiter) Health() Health {
+	if l == nil || l.client == nil {
+		return Health{}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.outage.Health
+	h.Down, h.Trips = l.outage.down, l.trips
+	return h
+}
+
+// downLocked begins an outage, or goes on with it: nobody waits for Redis any more, and probes are sent.
+func (l *Limiter) downLocked(cause error) {
+	o := &l.outage
+	o.Cause = cause
+	if !o.down {
+		o.down, o.Since, o.delay = true, time.Now(), firstProbe
+		o.Outages++
+		if l.cfg.Outage == FailLocal {
+			o.local = l.newFallback()
+		}
+	}
+	for p := l.asking.head; p != nil; p = l.asking.head {
+		l.asking.remove(p)
+		l.failLocked(p)
+	}
+	if l.shut {
+		return
+	}
+	if o.timer == nil {
+		o.timer = time.AfterFunc(o.delay, l.probe)
+	} else {
+		o.timer.Reset(o.delay)
+	}
+	o.delay = min(2*o.delay, lastProbe)
+}
+
+// probe sends a trip that takes nothing. One that is still under way is as good.
+func (l *Limiter) probe() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.outage.down && !l.shut && l.trip == nil {
+		l.outage.probe = true
+		l.flyLocked()
+	}
+}
+
+// upLocked ends an outage. What went in this process meanwhile is charged, up to its share of the burst: more than that
+// has been made up since.
+func (l *Limiter) upLocked() {
+	o := &l.outage
+	o.down, o.Cause, o.Since = false, nil, time.Time{}
+	o.timer.Stop()
+	if o.local != nil {
+		o.debt = min(o.debt+o.local.units, l.shareOfBurst())
+		o.local.end()
+		o.local = nil
+	}
+}
+
+// stopLocked ends timers, for Close.
+func (l *Limiter) stopLocked() {
+	if l.outage.timer != nil {
+		l.outage.timer.Stop()
+	}
+	if l.outage.local != nil {
+		l.outage.local.end()
+	}
+}
+
+// failLocked answers p by the policy.
+func (l *Limiter) failLocked(p *place) {
+	switch {
+	case p.kind == hold || l.cfg.Outage == FailClosed:
+		if p.kind == hold && l.outage.local != nil {
+			_ = l.outage.local.limiter.Pause(context.Background(), p.hold)
+		}
+		l.outage.Failed++
+		l.endLocked(p, refused, &outageError{l.cfg.Name, l.outage.Cause})
+	case l.cfg.Outage == FailOpen:
+		l.outage.Opened++
+		p.decision = sluice.Decision{Allowed: true, Remaining: l.cfg.Burst}
+		if p.n == 0 {
+			l.endLocked(p, granted, nil)
+			return
+		}
+		l.stats.Granted++
+		l.stats.Units += uint64(p.n)
+		l.endLocked(p, granted, nil)
+	default:
+		p.fallback = l.outage.local
+		l.endLocked(p, refused, nil)
+	}
+}
+
+type outageError struct {
+	name  string
+	cause error
+}
+
+func (e *outageError) Error() string {
+	return fmt.Sprintf("cluster: the limit %q: %v: %v; nothing was granted", e.name, ErrOutage, e.cause)
+}
+
+func (e *outageError) Unwrap() []error { return []error{ErrOutage, e.cause} }
+
+func (l *Limiter) shareOfBurst() int {
+	return (l.cfg.Burst-1)/max(l.cfg.Processes, 1) + 1
+}
+
+// newFallback starts empty: what Redis had let go before is not known here, and the limit is worth more than a few units.
+func (l *Limiter) newFallback() *fallback {
+	limiter, err := waiter.New(waiter.Config{
+		Rate: l.cfg.share(), Burst: l.shareOfBurst(), StartEmpty: true, MaxWait: l.cfg.Horizon, AllowOversize: true,
+	})
+	if err != nil {
+		panic("cluster: checked when the Limiter was made: " + err.Error())
+	}
+	over, end := context.WithCancel(context.Background())
+	return &fallback{limiter: limiter, over: over, end: end}
+}
+
+// waitLocally waits in the fallback's line, or asks Redis once more when that is back.
+func (l *Limiter) waitLocally(ctx context.Context, p *place) error {
+	f := p.fallback
+	either, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(f.over, stop)()
+	err := f.limiter.Wait(either, p.n)
+	l.mu.Lock()
+	if err == nil {
+		l.localLocked(f, p)
+		l.mu.Unlock()
+		return nil
+	}
+	var no *sluice.Refusal
+	switch {
+	case errors.As(err, &no):
+		l.stats.Refused++
+	case ctx.Err() != nil:
+		l.stats.Canceled++
+	default:
+		l.mu.Unlock()
+		again := newPlace(p.kind, p.n)
+		again.deadline = p.deadline
+		return l.call(ctx, again)
+	}
+	l.mu.Unlock()
+	return err
+}
+
+// localLocked counts p, whom the fallback has let go.
+func (l *Limiter) localLocked(f *fallback, p *place) {
+	l.stats.Granted++
+	l.stats.Units += uint64(p.n)
+	l.stats.Waited += time.Duration(l.local() - p.joined)
+	l.outage.Local += uint64(p.n)
+	f.units = min(f.units+p.n, l.cfg.Burst) // more is never charged
+	if l.outage.local != f {
+		l.outage.debt = min(l.outage.debt+p.n, l.shareOfBurst()) // Redis came back just now
+	}
+}
