@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"regexp"
 	"runtime"
@@ -68,7 +69,7 @@ func report(w io.Writer, s scene, rounds int) {
 	for i, p := range who {
 		fmt.Fprintf(w, "| %s |", p.name)
 		for c := range s.columns {
-			if len(got[i][c]) == 0 {
+			if len(got[i][c]) == 0 || math.IsNaN(got[i][c].median()) {
 				fmt.Fprint(w, " – |")
 				continue
 			}

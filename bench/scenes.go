@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
@@ -84,6 +85,18 @@ func refused(p peer) []float64 {
 	return []float64{ns, allocations}
 }
 
+// warm leaves n finished goroutines behind, which the runtime reuses: else the first to be measured pays for them.
+func warm(n int) {
+	var wg sync.WaitGroup
+	hold := make(chan struct{})
+	for range n {
+		wg.Go(func() { <-hold })
+	}
+	close(hold)
+	wg.Wait()
+	settle()
+}
+
 // line measures n callers who all stand in line at once.
 func line(n, perSecond int) scene {
 	return scene{
@@ -91,22 +104,27 @@ func line(n, perSecond int) scene {
 		what:    "At " + group(perSecond) + "/s, burst 1. Ideal: " + (time.Duration(n) * time.Second / time.Duration(perSecond)).String() + ".",
 		columns: []string{"CPU µs a wait", "bytes a waiter", "drain ÷ ideal"}, format: []string{"%.2f", "%.0f", "%.2f"},
 		run: func(p peer) []float64 {
+			warm(n)
 			s := p.make(perSecond, 1)
-			_ = s.wait(background)
+			ctx, cancel := context.WithCancel(background) // as a server's are
+			defer cancel()
+			_ = s.wait(ctx)
 			var before, during runtime.MemStats
 			runtime.ReadMemStats(&before)
 			start, used := time.Now(), cpu()
 			var wg sync.WaitGroup
 			for range n {
-				wg.Go(func() { _ = s.wait(background) })
+				wg.Go(func() { _ = s.wait(ctx) })
 			}
 			runtime.ReadMemStats(&during)
-			waiting := float64(n) - time.Since(start).Seconds()*float64(perSecond)
+			bytes := math.NaN() // if most have gone before all had come
+			if waiting := float64(n) - time.Since(start).Seconds()*float64(perSecond); waiting > float64(n)/2 {
+				bytes = (float64(during.HeapInuse+during.StackInuse) - float64(before.HeapInuse+before.StackInuse)) / waiting
+			}
 			wg.Wait()
 			took := time.Since(start).Seconds()
-			bytes := float64(during.HeapInuse+during.StackInuse) - float64(before.HeapInuse+before.StackInuse)
 			return []float64{
-				float64((cpu() - used).Microseconds()) / float64(n), bytes / max(waiting, 1),
+				float64((cpu() - used).Microseconds()) / float64(n), bytes,
 				took / (float64(n) / float64(perSecond)),
 			}
 		},
