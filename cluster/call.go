@@ -50,25 +50,26 @@ func (l *Limiter) firstLocked() bool {
 func (l *Limiter) sleep(ctx context.Context, p *place) error {
 	select {
 	case <-p.wake:
-	case <-ctx.Done():
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.settleLocked() // a turn that came before ctx ended stands, even if the timer has not told it yet
-		if p.state == waiting {
-			l.leaveLocked(p)
-			if p.kind == wait {
-				l.stats.Canceled++
-			}
-			return ctx.Err()
+		if !p.kept && p.fallback == nil {
+			return p.err // settled for good
 		}
+	case <-ctx.Done():
 	}
-	if p.fallback != nil && p.kind == wait {
+	l.mu.Lock()
+	l.settleLocked() // a turn that came before ctx ended stands, even if the timer has not told it yet
+	switch {
+	case p.state == waiting:
+		l.leaveLocked(p)
+		if p.kind == wait {
+			l.stats.Canceled++
+		}
+		l.mu.Unlock()
+		return ctx.Err()
+	case p.fallback != nil && p.kind == wait:
+		l.mu.Unlock()
 		return l.waitLocally(ctx, p)
 	}
-	if p.kept { // may be cancelled just now
-		l.mu.Lock()
-		defer l.mu.Unlock()
-	}
+	defer l.mu.Unlock()
 	return p.err
 }
 

@@ -100,7 +100,9 @@ func (l *Limiter) probe() {
 func (l *Limiter) upLocked() {
 	o := &l.outage
 	o.down, o.Cause, o.Since = false, nil, time.Time{}
-	o.timer.Stop()
+	if o.timer != nil {
+		o.timer.Stop()
+	}
 	if o.local != nil {
 		o.debt = min(o.debt+o.local.units, l.shareOfBurst())
 		o.local.end()

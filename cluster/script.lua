@@ -29,7 +29,7 @@ if state then
     local n, d, burst = string.match(terms, '(%d+)/(%d+)/(%d+)')
     local newN, newD, newBurst = string.match(ARGV[1], '(%d+)/(%d+)/(%d+)')
     local owed = 0
-    if d ~= '0' then owed = math.max(tat + 1 - at, 0) * 1000 * n / d end
+    if d ~= '0' then owed = math.max(tat + (rem > 0 and 1 or 0) - at, 0) * 1000 * n / d end
     local line = math.max(owed - burst, 0)
     owed = math.min(owed - line, tonumber(newBurst)) + line
     tat, rem = at + math.ceil(owed * newD / newN / 1000), 0

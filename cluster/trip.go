@@ -83,6 +83,7 @@ func (l *Limiter) loadLocked() *trip {
 	case l.outage.debt > 0:
 		t.debt, l.outage.debt = l.outage.debt, 0
 		t.ask.cost = l.terms.cost(t.debt)
+		l.spareLocked(t) // before the charge buries it
 	default:
 		l.serveLocked()
 		l.fillLocked(t)

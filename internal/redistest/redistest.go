@@ -114,6 +114,14 @@ func (s *Server) Stop() {
 	s.cmd = nil
 }
 
+// Signal sends the server a signal: SIGSTOP makes it stall with its connections open, SIGCONT goes on.
+func (s *Server) Signal(sig os.Signal) error {
+	if s.cmd == nil {
+		return fmt.Errorf("redistest: the server at %s is stopped", s.Addr)
+	}
+	return s.cmd.Process.Signal(sig)
+}
+
 func (s *Server) answer(within time.Duration) error {
 	client := redis.NewClient(&redis.Options{Addr: s.Addr, MaxRetries: -1})
 	defer func() { _ = client.Close() }()
