@@ -28,11 +28,10 @@ func (l *Limiter) enter(p *place) error {
 		l.endLocked(p, granted, nil)
 		return nil
 	}
-	now := l.settleLocked()
 	switch {
 	case l.outage.down:
 		l.failLocked(p)
-	case l.firstLocked() && l.ownLocked(p, now):
+	case len(l.owned.spans) > 0 && l.firstLocked() && l.ownLocked(p, l.settleLocked()):
 	default:
 		l.asking.push(p)
 		l.flyLocked()
@@ -48,12 +47,13 @@ func (l *Limiter) firstLocked() bool {
 // sleep blocks until p is answered, or gives it up when ctx ends first. It does not wait for Redis: a trip under way
 // goes on, and what it brings for p is owned by whoever comes next.
 func (l *Limiter) sleep(ctx context.Context, p *place) error {
-	select {
-	case <-p.wake:
-		if !p.kept && p.fallback == nil {
-			return p.err // settled for good
+	if p.await(ctx.Done()) && !p.kept && p.fallback == nil {
+		err := p.err // settled for good
+		if p.kind == wait && !p.shared {
+			*p = place{wake: p.wake}
+			spares.Put(p)
 		}
-	case <-ctx.Done():
+		return err
 	}
 	l.mu.Lock()
 	l.settleLocked() // a turn that came before ctx ended stands, even if the timer has not told it yet
@@ -88,7 +88,7 @@ func (l *Limiter) ownLocked(p *place, now exact.U128) bool {
 		case !now.Less(plan.at):
 			p.used = l.owned.take(plan)
 			l.decideLocked(p, l.end.Sub(now), exact.U128{}, now)
-			l.grantLocked(p, plan.at)
+			l.grantLocked(p, int64(l.terms.wait(plan.at)))
 			return true
 		}
 	}
@@ -143,18 +143,24 @@ func (l *Limiter) leaveLocked(p *place) {
 	l.flyLocked()
 }
 
-// grantLocked counts p, whose turn was at the given time of Redis.
-func (l *Limiter) grantLocked(p *place, at exact.U128) {
+// grantLocked counts p, whose turn was at the given time of Redis, in ns.
+func (l *Limiter) grantLocked(p *place, at int64) {
 	l.stats.Granted++
 	l.stats.Units += uint64(p.n)
-	if waited := int64(l.terms.wait(at)) - l.ahead - p.joined; waited > 0 {
+	if waited := at - l.ahead - p.joined; waited > 0 {
 		l.stats.Waited += min(time.Duration(waited), sluice.Never-l.stats.Waited)
 	}
 	l.endLocked(p, granted, nil)
 }
 
+// endLocked answers p. While an answer of Redis is dealt out, sleepers are woken after the lock is released: they mostly
+// come right back, and would only queue for it.
 func (l *Limiter) endLocked(p *place, s state, err error) {
 	p.state, p.err = s, err
-	close(p.wake)
 	p.stand()
+	if l.landing {
+		l.woken = append(l.woken, p)
+	} else {
+		p.told()
+	}
 }

@@ -18,7 +18,7 @@ func (l *Limiter) landLocked(t *trip, a answer) {
 	if t.back != (span{}) && !a.returned {
 		l.owned.put(t.back) // somebody has come after it: it stays for the next who comes
 	}
-	j := judge{l, now, a.debt, l.terms.parts(a.pause, 0)}
+	j := judge{l, now, int64(a.now) * 1000, a.debt, l.terms.parts(a.pause, 0)}
 	var later []*place
 	for _, p := range t.callers {
 		switch cost := l.terms.cost(p.n); {
@@ -58,6 +58,7 @@ func (l *Limiter) landLocked(t *trip, a answer) {
 type judge struct {
 	l     *Limiter
 	now   exact.U128
+	ns    int64      // the same
 	debt  exact.U128 // from now on, with those before
 	pause exact.U128 // from now on
 }
@@ -79,7 +80,10 @@ func (j *judge) give(p *place, at span) {
 		return
 	}
 	w := j.wait(j.debt)
-	due := j.now.Add(w)
+	due := j.ns
+	if w != (exact.U128{}) {
+		due = int64(l.terms.wait(j.now.Add(w)))
+	}
 	switch {
 	case p.n == 0:
 		l.decideLocked(p, j.debt, j.pause, j.now)
@@ -90,7 +94,7 @@ func (j *judge) give(p *place, at span) {
 		}
 		l.decideLocked(p, j.debt, j.pause, j.now)
 		l.grantLocked(p, due)
-	case !p.again && int64(l.terms.wait(due))-l.ahead > p.deadline:
+	case !p.again && due-l.ahead > p.deadline:
 		l.owned.add(at)
 		j.refuse(p, w)
 	default:
@@ -165,6 +169,7 @@ func (l *Limiter) overdue(t *trip) {
 	for _, all := range [][]*place{t.callers, t.others} {
 		for _, p := range all {
 			if p.state == waiting {
+				p.shared = true
 				l.failLocked(p)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -48,10 +49,12 @@ type Limiter struct {
 	paused exact.U128 // Redis' time until which nothing goes
 	end    exact.U128 // where the debt ended when Redis last answered
 
-	trip   *trip         // under way
-	landed chan struct{} // closed when no trip is under way any more
-	timer  *time.Timer   // runs while somebody is in line
-	armed  exact.U128    // for this turn
+	trip    *trip         // under way
+	landing bool          // its answer is being dealt out,
+	woken   []*place      // to these
+	landed  chan struct{} // closed when no trip is under way any more
+	timer   *time.Timer   // runs while somebody is in line
+	armed   exact.U128    // for this turn
 
 	outage outage
 	stats  sluice.Stats // only its counters
@@ -124,9 +127,12 @@ func (l *Limiter) Wait(ctx context.Context, n int) error {
 	if err := l.check(ctx, "Wait", n); err != nil {
 		return err
 	}
-	p := newPlace(wait, n)
-	p.deadline = l.deadline(ctx)
-	return l.call(ctx, p)
+	p := spares.Get().(*place)
+	p.n, p.deadline = n, l.deadline(ctx)
+	if err := l.enter(p); err != nil {
+		return err
+	}
+	return l.sleep(ctx, p)
 }
 
 // Pause lets nothing go before now+d, in any process. Turns that another process owns already and that come before
@@ -218,7 +224,8 @@ func (l *Limiter) Close() error {
 			}
 		}
 		if l.trip != nil {
-			for _, p := range l.trip.callers {
+			for _, p := range slices.Concat(l.trip.callers, l.trip.others) {
+				p.shared = true
 				l.closedLocked(p)
 			}
 		}

@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"math"
+	"sync"
 	"time"
 
 	"github.com/fadf4e53/sluice"
@@ -27,10 +29,15 @@ type place struct {
 	fallback *fallback // where to ask instead: Redis is out
 	used     []span    // what a grant that can be cancelled used
 	kept     bool      // belongs to a Reservation: can be cancelled after its turn
-	wake     chan struct{}
-	stood    chan struct{} // of a Reservation: closed when it stands in line, or is answered
-	stands   bool
+	// wake is closed when a Reservation is answered, since many may sleep on that; to any other place one token is sent.
+	wake   chan struct{}
+	stood  chan struct{} // of a Reservation: closed when it stands in line, or is answered
+	stands bool
+	shared bool // a trip under way may still look at it: not to be used again
 }
+
+// spares are places of Waits that are over, which is most of what a call would allocate.
+var spares = sync.Pool{New: func() any { return newPlace(wait, 0) }}
 
 type kind uint8
 
@@ -50,13 +57,45 @@ const (
 	left // gave up
 )
 
-func newPlace(k kind, n int) *place { return &place{kind: k, n: n, wake: make(chan struct{})} }
+func newPlace(k kind, n int) *place {
+	return &place{kind: k, n: n, wake: make(chan struct{}, 1)}
+}
+
+// newKept makes the place of a Reservation.
+func newKept(k kind, n int) *place {
+	p := newPlace(k, n)
+	p.kept, p.stood, p.deadline = true, make(chan struct{}), math.MaxInt64
+	return p
+}
+
+// told wakes who sleeps on p.
+func (p *place) told() {
+	if p.kept {
+		close(p.wake)
+	} else {
+		p.wake <- struct{}{} // has room for one, and is sent to once
+	}
+}
 
 // stand tells who reserves that p has a place.
 func (p *place) stand() {
 	if p.stood != nil && !p.stands {
 		p.stands = true
 		close(p.stood)
+	}
+}
+
+// await blocks until p is answered, or says false when done is.
+func (p *place) await(done <-chan struct{}) bool {
+	if done == nil { // half the cost
+		<-p.wake
+		return true
+	}
+	select {
+	case <-p.wake:
+		return true
+	case <-done:
+		return false
 	}
 }
 

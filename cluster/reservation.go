@@ -3,7 +3,6 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/fadf4e53/sluice"
@@ -15,8 +14,7 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (sluice.Reservation, error
 	if err := l.check(ctx, "Reserve", n); err != nil {
 		return nil, err
 	}
-	p := newPlace(wait, n)
-	p.kept, p.deadline, p.stood = true, math.MaxInt64, make(chan struct{})
+	p := newKept(wait, n)
 	if err := l.enter(p); err != nil {
 		return nil, err
 	}
@@ -42,8 +40,7 @@ func (l *Limiter) TryReserve(ctx context.Context, n int) (sluice.Reservation, sl
 	if err := l.check(ctx, "TryReserve", n); err != nil {
 		return nil, sluice.Decision{}, err
 	}
-	p := newPlace(try, n)
-	p.kept = true
+	p := newKept(try, n)
 	d, err := l.try(ctx, p)
 	if err != nil || !d.Allowed {
 		return nil, d, err

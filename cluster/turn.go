@@ -45,7 +45,7 @@ func (l *Limiter) takeLocked(p *place, plan plan) {
 	if p.kept {
 		p.used = used
 	}
-	l.grantLocked(p, plan.at)
+	l.grantLocked(p, int64(l.terms.wait(plan.at)))
 }
 
 // askAgainLocked lets those ask once more whose turns a pause has overtaken. They keep their order, come before all
