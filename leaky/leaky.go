@@ -30,7 +30,8 @@ type Config struct {
 	// when the goroutine is seen to run. That costs a little of the rate. Default: a late wake-up is caught up.
 	Strict bool
 	// Now is the clock. It may run backwards: nothing runs out then, the mark stays, and waits include the gap. Waits
-	// are slept on the real clock and looked at anew by this one. Default: the monotonic clock.
+	// are slept on the real clock and looked at anew by this one. 292 years from New it stands still. Default: the
+	// monotonic clock.
 	Now func() time.Time
 }
 

@@ -36,7 +36,8 @@ type Config struct {
 	// that many tokens have gathered. Default: ErrTooLarge.
 	AllowOversize bool
 	// Now is the clock. It may run backwards: nothing gathers then, the mark stays, and waits include the gap. Waits
-	// are slept on the real clock and looked at anew by this one. Default: the monotonic clock.
+	// are slept on the real clock and looked at anew by this one. 292 years from New it stands still: nothing more
+	// gathers. Default: the monotonic clock.
 	Now func() time.Time
 }
 

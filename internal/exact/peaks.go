@@ -2,9 +2,9 @@ package exact
 
 import "slices"
 
-// maxPeaks bounds what Peaks remembers. Beyond it the newest marks share one memory, which errs towards giving back
-// less.
-const maxPeaks = 64
+// maxPeaks bounds what Peaks remembers: half a megabyte, of which a Bucket that was full a moment ago needs nothing.
+// Beyond it the newest marks share one memory, which errs towards giving back less.
+const maxPeaks = 1 << 14
 
 // Peaks remembers how full a Bucket has been since each of a number of marks, so that who gives units back after his
 // turn gives no more than what the filling has not made up since: a bucket that was full in between would have
@@ -71,10 +71,12 @@ func (p *Peaks) Gave(mark uint64, back U128) {
 	for k := i; k < len(p.stack); k++ {
 		p.stack[k].level = p.stack[k].level.Add(back)
 	}
-	for ; i > 0 && !p.stack[i].level.Less(p.stack[i-1].level); i-- {
-		p.stack[i-1].level = p.stack[i].level
-		p.stack = slices.Delete(p.stack, i, i+1)
+	first := i
+	for first > 0 && !p.stack[i].level.Less(p.stack[first-1].level) {
+		first--
 	}
+	p.stack[first].level = p.stack[i].level
+	p.stack = slices.Delete(p.stack, first+1, i+1)
 }
 
 // find returns where in the stack mark is; -1 if it has been forgotten.

@@ -3,6 +3,7 @@ package line
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/fadf4e53/sluice"
@@ -12,7 +13,7 @@ import (
 // openLocked refuses to change a Line that was closed.
 func (l *Line) openLocked() error {
 	if l.shut {
-		return l.refusalLocked(sluice.ErrClosed, 0, int64(sluice.Never))
+		return l.refusalLocked(sluice.ErrClosed, 0, sluice.Never)
 	}
 	return nil
 }
@@ -27,7 +28,7 @@ func (l *Line) changeLocked(f func(now int64)) {
 	now := l.nowLocked()
 	l.settleLocked(now)
 	l.lateEndLocked(now)
-	l.late.until = 0
+	l.late.until = math.MinInt64
 	f(now)
 	l.slots.holed = len(l.slots.list) > 0
 	l.settleLocked(now)

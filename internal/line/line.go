@@ -10,6 +10,7 @@
 package line
 
 import (
+	"math"
 	"sync"
 	"time"
 
@@ -48,7 +49,7 @@ type Line struct {
 
 	// The timer is made when somebody first sleeps, and runs only while somebody does.
 	timer    *time.Timer
-	armed    int64 // the turn it is armed for; 0: not armed
+	armed    int64 // the turn it is armed for, or unarmed
 	sleepers int
 
 	late  late         // the credit for our own late timer
@@ -87,7 +88,8 @@ const (
 
 // New returns a Line. Its errors begin with name.
 func New(name string, cfg Config) *Line {
-	l := &Line{name: name, cfg: cfg}
+	// No pause holds, whatever the clock says: it may run back to before now.
+	l := &Line{name: name, cfg: cfg, armed: unarmed, paused: math.MinInt64, late: late{until: math.MinInt64}}
 	n, d := cfg.Rate.Fraction()
 	l.bucket = exact.NewBucket(uint64(n), uint64(d), uint64(cfg.Burst))
 	if cfg.Empty {
@@ -141,6 +143,7 @@ func (l *Line) unlinkLocked(p *place) {
 func (l *Line) leaveLocked(p *place, now int64) {
 	if p.state == told {
 		l.slots.remove(p)
+		l.stats.Units -= uint64(p.n) // counted when it was told
 	} else {
 		l.unlinkLocked(p)
 	}

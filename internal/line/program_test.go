@@ -323,5 +323,5 @@ func (p *program) finish() {
 	}
 	got := p.l.Stats()
 	require.Equal(p.t, p.sum, sluice.Stats{Granted: got.Granted, Refused: got.Refused, Canceled: got.Canceled, Units: got.Units})
-	require.Zero(p.t, p.l.armed)
+	require.EqualValues(p.t, unarmed, p.l.armed)
 }

@@ -3,7 +3,6 @@ package line
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/fadf4e53/sluice"
@@ -25,7 +24,7 @@ func (l *Line) Reserve(ctx context.Context, n int) (sluice.Reservation, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.nowLocked()
-	if err := l.enterLocked(&r.place, now, math.MaxInt64); err != nil {
+	if err := l.enterLocked(&r.place, now, never); err != nil {
 		return nil, err
 	}
 	l.armLocked(now)
@@ -43,13 +42,9 @@ func (r *reservation) Delay() time.Duration {
 	case granted:
 		return 0
 	case told:
-		return time.Duration(max(p.turn-now, 0))
+		return span(now, p.turn)
 	case waiting:
-		due := l.placeLocked(p)
-		if due == math.MaxInt64 {
-			return sluice.Never
-		}
-		return time.Duration(max(due-now, 0))
+		return span(now, l.placeLocked(p))
 	}
 	return sluice.Never
 }
@@ -79,7 +74,7 @@ func (r *reservation) Wait(ctx context.Context) error {
 	defer l.mu.Unlock()
 	switch p.state {
 	case closed:
-		return l.refusalLocked(sluice.ErrClosed, p.n, math.MaxInt64)
+		return l.refusalLocked(sluice.ErrClosed, p.n, sluice.Never)
 	case left:
 		return l.cancelled()
 	}
@@ -94,7 +89,7 @@ func (r *reservation) hopelessLocked(ctx context.Context, now int64) error {
 		return err
 	}
 	deadline := l.deadlineLocked(ctx, now)
-	if deadline == math.MaxInt64 {
+	if deadline == never {
 		return nil
 	}
 	due := p.turn
@@ -102,7 +97,7 @@ func (r *reservation) hopelessLocked(ctx context.Context, now int64) error {
 		due = l.placeLocked(p)
 	}
 	if due > deadline {
-		return l.refuseLocked(sluice.ErrDeadline, p.n, due-now)
+		return l.refuseLocked(sluice.ErrDeadline, p.n, span(now, due))
 	}
 	return nil
 }
@@ -119,13 +114,9 @@ func (r *reservation) Cancel() {
 	now := l.nowLocked()
 	l.settleLocked(now)
 	switch p.state {
-	case waiting:
+	case waiting, told:
 		l.leaveLocked(p, now)
 		l.stats.Canceled++
-	case told:
-		l.leaveLocked(p, now)
-		l.stats.Canceled++
-		l.stats.Units -= uint64(p.n) // counted when it was told
 	case granted:
 		if p.n == 0 {
 			break

@@ -38,8 +38,8 @@ func (l *Line) settleLocked(now int64) {
 	}
 	for l.head != nil || len(l.slots.list) > 0 {
 		due, first := l.nextLocked()
-		// A clock that has run back does not keep waiting whoever finds enough.
-		if due > now && (due > l.bucket.At() || l.paused > now) {
+		// A clock that has run back does not keep waiting whoever finds enough, and the end of time never comes.
+		if due > now && (due > l.bucket.At() || l.paused > now) || due == never {
 			break
 		}
 		if first != nil {
@@ -53,6 +53,9 @@ func (l *Line) settleLocked(now int64) {
 		if l.cfg.Strict && p.asleep > 0 {
 			// Granted when it is, not when it was due, and the flow stops until p has been seen to run.
 			l.bucket.Advance(now, l.limitLocked())
+			if _, slot := l.nextLocked(); slot != nil {
+				continue // so late, it would come too close to what has been told
+			}
 			l.unlinkLocked(p)
 			p.report, l.held = true, p
 			l.grantLocked(p, now)
@@ -113,7 +116,7 @@ func (l *Line) drawLocked(n int) {
 
 func (l *Line) countLocked(n int, waited int64) {
 	l.stats.Granted++
-	l.stats.Units += uint64(n)
+	l.stats.Units = sum(l.stats.Units, uint64(n))
 	l.stats.Waited += time.Duration(max(waited, 0))
 	if l.stats.Waited < 0 {
 		l.stats.Waited = math.MaxInt64
@@ -178,12 +181,12 @@ func (l *Line) armLocked(now int64) {
 	if due == l.armed {
 		return
 	}
-	if due == math.MaxInt64 {
+	if due == never {
 		l.disarmLocked()
 		return
 	}
 	l.armed = due
-	wait := time.Duration(due - now)
+	wait := span(now, due)
 	if l.timer == nil {
 		l.timer = time.AfterFunc(wait, l.fire)
 	} else {
@@ -192,9 +195,9 @@ func (l *Line) armLocked(now int64) {
 }
 
 func (l *Line) disarmLocked() {
-	if l.armed != 0 {
+	if l.armed != unarmed {
 		l.timer.Stop()
-		l.armed = 0
+		l.armed = unarmed
 	}
 }
 
@@ -203,10 +206,10 @@ func (l *Line) fire() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.nowLocked()
-	l.armed = 0
+	l.armed = unarmed
 	l.settleLocked(now)
 	l.armLocked(now)
-	if l.cfg.Now != nil && l.armed != 0 && l.armed-now < int64(time.Millisecond) {
+	if l.cfg.Now != nil && l.armed != unarmed && span(now, l.armed) < time.Millisecond {
 		l.timer.Reset(time.Millisecond) // such a clock may stand still: do not spin on it
 	}
 }

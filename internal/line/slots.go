@@ -91,3 +91,33 @@ func (l *Line) planLocked(p *place) int64 {
 		b.Take(b.Parts(uint64(q.n)))
 	}
 }
+
+// planRoomLocked returns when n more units fit into a pacer's bucket, by playing through what is to come. Starting
+// changes nothing about that, and neither does time while there is no water to run out.
+func (l *Line) planRoomLocked(n int) int64 {
+	b, list, q := l.bucket, l.slots.list, l.head
+	outside := l.units.Add(l.slots.units)
+	for {
+		need := b.PartsOf(outside.Add(exact.U128{Lo: uint64(n)}))
+		room := int64(never)
+		if !b.Full().Less(need) {
+			room = b.When(need)
+		}
+		if q == nil && len(list) == 0 {
+			return room
+		}
+		due, next := l.turnLocked(&b, list, q)
+		if room <= due || due == never {
+			return room
+		}
+		if next != nil {
+			l.slots.start(&b, next)
+			list = list[1:]
+		} else {
+			l.runLocked(&b, due, b.Full())
+			next, q = q, q.next
+		}
+		b.Take(b.Parts(uint64(next.n)))
+		outside = outside.Sub(exact.U128{Lo: uint64(next.n)})
+	}
+}

@@ -56,9 +56,9 @@ func (l *Line) tryLocked(n int, p *place) (sluice.Decision, error) {
 		l.countLocked(n, 0)
 		l.drawLocked(n)
 	case l.cfg.Pacer:
-		wait, ok := l.roomLocked(n)
+		room, ok := l.roomLocked(n)
 		if !ok {
-			d = sluice.Decision{RetryAfter: time.Duration(max(wait-now, 0))}
+			d = sluice.Decision{RetryAfter: span(now, room)}
 			break
 		}
 		l.lateEndLocked(now)
@@ -67,12 +67,13 @@ func (l *Line) tryLocked(n int, p *place) (sluice.Decision, error) {
 		}
 		p.state, p.joined, p.turn = told, now, l.tailLocked(p)
 		l.slots.add(p)
+		l.slots.holed = l.slots.holed || now < l.paused // a told start does not end with the pause
 		l.countLocked(n, p.turn-now)
-		d.Delay = time.Duration(max(p.turn-now, 0))
+		d.Delay = span(now, p.turn)
 	default:
 		d = sluice.Decision{RetryAfter: sluice.Never}
 		if n <= l.cfg.Burst { // an oversize n can only wait in line
-			d.RetryAfter = time.Duration(max(l.tailLocked(&place{n: n})-now, 0))
+			d.RetryAfter = span(now, l.tailLocked(&place{n: n}))
 		}
 	}
 	if !d.Allowed {
@@ -88,10 +89,9 @@ func (l *Line) tryLocked(n int, p *place) (sluice.Decision, error) {
 // restLocked returns how long until nobody is in line, no pause holds and the bucket is full.
 func (l *Line) restLocked(now int64) time.Duration {
 	if l.slots.holed {
-		return time.Duration(max(l.planLocked(&place{})-now, 0))
+		return span(now, l.planLocked(&place{}))
 	}
-	rest := l.dueLocked(l.units.Add(l.slots.units), l.bucket.Full(), l.limitLocked())
-	return time.Duration(max(rest-now, 0))
+	return span(now, l.dueLocked(l.units.Add(l.slots.units), l.bucket.Full(), l.limitLocked()))
 }
 
 // thereLocked returns the whole units that are there and that nobody has been told.

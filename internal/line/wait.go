@@ -3,7 +3,6 @@ package line
 import (
 	"context"
 	"fmt"
-	"math"
 	"time"
 
 	"github.com/fadf4e53/sluice"
@@ -46,22 +45,22 @@ func (l *Line) check(ctx context.Context, call string, n int) error {
 }
 
 // refuseLocked counts a no.
-func (l *Line) refuseLocked(reason error, n int, retry int64) error {
+func (l *Line) refuseLocked(reason error, n int, retry time.Duration) error {
 	l.stats.Refused++
 	return l.refusalLocked(reason, n, retry)
 }
 
-func (l *Line) refusalLocked(reason error, n int, retry int64) error {
-	return &sluice.Refusal{Reason: reason, N: n, RetryAfter: time.Duration(max(retry, 0)), Rate: l.cfg.Rate, Burst: l.cfg.Burst}
+func (l *Line) refusalLocked(reason error, n int, retry time.Duration) error {
+	return &sluice.Refusal{Reason: reason, N: n, RetryAfter: retry, Rate: l.cfg.Rate, Burst: l.cfg.Burst}
 }
 
 // hopelessLocked refuses what no waiting helps.
 func (l *Line) hopelessLocked(n int) error {
 	switch {
 	case l.shut:
-		return l.refuseLocked(sluice.ErrClosed, n, math.MaxInt64)
+		return l.refuseLocked(sluice.ErrClosed, n, sluice.Never)
 	case n > l.cfg.Burst && !l.cfg.Oversize:
-		return l.refuseLocked(sluice.ErrTooLarge, n, math.MaxInt64)
+		return l.refuseLocked(sluice.ErrTooLarge, n, sluice.Never)
 	}
 	return nil
 }
@@ -82,14 +81,14 @@ func (l *Line) enterLocked(p *place, now, deadline int64) error {
 		return nil
 	}
 	l.lateEndLocked(now)
-	if wait, ok := l.roomLocked(p.n); !ok {
-		return l.refuseLocked(sluice.ErrFull, p.n, wait-now)
+	if room, ok := l.roomLocked(p.n); !ok {
+		return l.refuseLocked(sluice.ErrFull, p.n, span(now, room))
 	}
 	switch due := l.tailLocked(p); {
-	case l.cfg.MaxWait > 0 && due-now > int64(l.cfg.MaxWait):
-		return l.refuseLocked(sluice.ErrMaxWait, p.n, due-now)
+	case l.cfg.MaxWait > 0 && span(now, due) > l.cfg.MaxWait:
+		return l.refuseLocked(sluice.ErrMaxWait, p.n, span(now, due))
 	case due > deadline:
-		return l.refuseLocked(sluice.ErrDeadline, p.n, due-now)
+		return l.refuseLocked(sluice.ErrDeadline, p.n, span(now, due))
 	}
 	l.joinLocked(p)
 	return nil
@@ -108,6 +107,8 @@ func (l *Line) roomLocked(n int) (int64, bool) {
 	switch {
 	case l.bucket.Has(need):
 		return 0, true
+	case l.slots.holed:
+		return l.planRoomLocked(n), false
 	case l.bucket.Full().Less(need): // not before some of those in line have started
 		return l.dueLocked(exact.U128{}, need, l.limitLocked()), false
 	}
@@ -119,7 +120,7 @@ func (l *Line) deadlineLocked(ctx context.Context, now int64) int64 {
 	deadline, ok := ctx.Deadline()
 	switch {
 	case !ok:
-		return math.MaxInt64
+		return never
 	case l.cfg.Now != nil: // contexts do not run by that clock
 		return add(now, int64(time.Until(deadline)))
 	}
@@ -167,7 +168,7 @@ func (l *Line) passLocked(n int, now int64) bool {
 		return false
 	}
 	l.stats.Granted++
-	l.stats.Units += uint64(n)
+	l.stats.Units = sum(l.stats.Units, uint64(n))
 	l.drawLocked(n)
 	return true
 }
@@ -204,8 +205,11 @@ func (l *Line) sleep(ctx context.Context, p *place) error {
 	case granted:
 		return nil
 	case closed:
-		return l.refusalLocked(sluice.ErrClosed, p.n, math.MaxInt64)
+		return l.refusalLocked(sluice.ErrClosed, p.n, sluice.Never)
 	case left:
+		if err := ctx.Err(); err != nil {
+			return err // of several who slept on it, another was first to leave
+		}
 		return l.cancelled()
 	}
 	p.asleep--
@@ -227,12 +231,4 @@ func (l *Line) seenLocked(p *place, now int64) {
 		l.settleLocked(now)
 		l.armLocked(now)
 	}
-}
-
-// add returns a+b, b not being negative, or the end of time.
-func add(a, b int64) int64 {
-	if b > math.MaxInt64-max(a, 0) {
-		return math.MaxInt64
-	}
-	return a + b
 }
