@@ -37,7 +37,7 @@ func TestACancelAtTheTurnDoesNotHoldAStrictPacer(t *testing.T) {
 		l.oversleep(time.Second)
 		r.Cancel() // settles: the turn has come; then gives it back
 		<-done
-			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		require.NoError(t, l.Wait(ctx, 1), "an hour later")
 	})
@@ -54,7 +54,7 @@ func TestACancelAtTheTurnEarnsNoCredit(t *testing.T) {
 		synctest.Wait()
 		l.oversleep(ms + 1) // due at 1 ms, 1 ns late
 		r.Cancel()
-			time.Sleep(time.Hour) // idle
+		time.Sleep(time.Hour) // idle
 		n := 0
 		for {
 			d, err := l.Try(context.Background(), 1)
@@ -262,4 +262,3 @@ func TestTwoWhoSleepOnOneReservationGetTheirContextsError(t *testing.T) {
 		require.Equal(t, context.Canceled, <-out)
 	})
 }
-
