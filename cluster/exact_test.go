@@ -27,7 +27,7 @@ func clocked(t testing.TB) script {
 	return newScript(strings.Replace(text, expiry, "", 1))
 }
 
-const expiry = ", 'PX', text(ttl)"
+const expiry = ", 'PX', format('%.0f', ttl)"
 
 // A bench is one key, and a clock that the test moves.
 type bench struct {
