@@ -204,6 +204,18 @@ func TestTwoWaitersNeverGetTheSameToken(t *testing.T) {
 	})
 }
 
+func TestStartEmptyStartsWithoutAToken(t *testing.T) {
+	bubble(t, func(t *testing.T, since func() time.Duration) {
+		l := newLimiter(t, waiter.Config{Rate: sluice.PerSecond(10), Burst: 3, StartEmpty: true})
+		require.Equal(t, sluice.Decision{RetryAfter: 100 * ms, ResetAfter: 300 * ms}, try(t, l, 1))
+		require.Equal(t, went{100 * ms, nil}, <-call(t.Context(), l, 1, since))
+		time.Sleep(time.Second)
+		take(t, l, 3) // and then it is like any other
+	})
+	l := newLimiter(t, waiter.Config{Rate: sluice.Unlimited, Burst: 3, StartEmpty: true})
+	take(t, l, 3) // unlimited is always full
+}
+
 func TestHeavierRequestsCostMore(t *testing.T) {
 	bubble(t, func(t *testing.T, since func() time.Duration) {
 		const burst = 7

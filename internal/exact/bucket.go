@@ -28,9 +28,6 @@ func NewBucket(n, d, burst uint64) Bucket {
 // At returns the instant to which the level belongs.
 func (b *Bucket) At() int64 { return b.at }
 
-// Burst returns the units that a full Bucket holds.
-func (b *Bucket) Burst() uint64 { return b.burst }
-
 // Level returns what the Bucket holds, in parts.
 func (b *Bucket) Level() U128 { return b.level }
 
