@@ -25,7 +25,7 @@
 // # What it costs
 //
 // One trip for each call that comes alone. Callers who come while a trip is under way share the next: with 50 that is
-// some 0.03 trips a call, with 500 some 0.002. Deadlines and refusals travel along; a batch of which
+// some 0.03 trips a call, with 500 some 0.004. Deadlines and refusals travel along; a batch of which
 // somebody must be refused takes a second trip for the others. A Limiter keeps one trip under way and one
 // timer. In Redis it is one short string, whatever the rate and however many wait, which lives for as
 // long as anything is owed and a second more. The script calls TIME, GET and SET on one key, so Redis
@@ -63,8 +63,8 @@
 //
 // Who shares a Name should share Rate, Burst and Horizon. When they differ, as while a new version is rolled out, the
 // units that are owed stay and cost what they cost now, at whoever asks: a raised rate is there at once, a used-up burst
-// lasts at most one new burst, and a line that processes still wait in counts on, unit by unit, at the new rate. Turns that are owned already
-// keep their times. Together they never flow faster than the fastest of the rates.
+// lasts at most one new burst, and a line that processes still wait in counts on, unit by unit, at the new rate. What is
+// owed is rounded up then, once, by at most a µs at the old rate. Turns that are owned already keep their times. Together they never flow faster than the fastest of the rates.
 //
 // # Tested with
 //
