@@ -6,6 +6,7 @@
 //   - waiter: a token bucket in one process. Bursts go at once, the rest waits in line.
 //   - leaky: a leaky-bucket pacer in one process. Starts are evenly spaced, idle time is not saved up.
 //   - keyed: one limiter per key (user, address, tenant), a bounded number of them.
+//   - cluster: a token bucket in Redis, one for many processes.
 //
 // Package queue paces an Asynq worker by any of them. Package sluicetest checks that a Limiter of your own keeps the
 // contract.
