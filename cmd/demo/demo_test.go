@@ -149,7 +149,11 @@ func TestInterrupt(t *testing.T) {
 	sum := number(t, left[1]) + number(t, left[2]) + number(t, left[3])
 	lim, fr := figures(t, out, limited), figures(t, out, free)
 	require.Equal(t, number(t, lim["left"])+number(t, fr["left"]), sum)
-	require.Equal(t, 60, sum+number(t, lim["done"])+number(t, fr["done"]), out)
+	unasked := 0 // on a slow machine the interrupt comes before all are in the queue
+	if m := regexp.MustCompile(`Not enqueued any more: (\d+)\.`).FindStringSubmatch(out); m != nil {
+		unasked = number(t, m[1])
+	}
+	require.Equal(t, 60, unasked+sum+number(t, lim["done"])+number(t, fr["done"]), out)
 	require.Equal(t, "0", lim["lost"])
 	require.Contains(t, out, "nothing was lost")
 }
