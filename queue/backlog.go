@@ -14,18 +14,23 @@ const keepParked = 10 * time.Minute
 
 // A parked task is one that was handed back and has not come again.
 type parked struct {
-	key   taskKey
-	lane  *lane
-	srv   *server
-	n     int
-	seq   uint64 // a task that is deferred again keeps its number, and so its place
-	count int
-	until time.Time // remembered so long
-	index int       // in lane.waits; -1: it is not to be called
+	key    taskKey
+	lane   *lane
+	srv    *server
+	n      int
+	seq    uint64 // a task that is deferred again keeps its number, and so its place
+	count  int
+	place  time.Time // in the virtual queue
+	due    time.Time // in Asynq's books
+	latest time.Time // the due time that its Deadline allows; zero: it has none
+	since  time.Time // when it was handed back
+	until  time.Time // remembered so long
+	index  int       // in lane.waits; -1: it is not to be called
 
 	// Once it was called:
 	called bool
 	slot   chan struct{} // the call to the head that it occupies; nil: it went to the tail
+	free   bool          // no place is held for it: it may come elsewhere
 	expiry *time.Timer
 }
 
@@ -53,8 +58,9 @@ func (g *Gate) callableLocked(t *turn) bool {
 	return g.caller != nil && t.lane.shared && t.srv != nil && t.id != "" && !g.draining
 }
 
-// parkLocked puts a task on the books, and into the backlog if it can be called.
-func (g *Gate) parkLocked(t *turn, back time.Time) {
+// parkLocked puts a task on the books, and into the backlog if it can be called. Its turn is expected at place, and
+// Asynq's forwarder is to bring it at due.
+func (g *Gate) parkLocked(t *turn, place, due, latest time.Time) {
 	if t.id == "" {
 		return
 	}
@@ -64,7 +70,8 @@ func (g *Gate) parkLocked(t *turn, back time.Time) {
 	}
 	p := &parked{
 		key: taskKey{t.queue, t.id}, lane: t.lane, srv: t.srv, n: t.n,
-		seq: t.seq, count: t.count, until: back.Add(keepParked), index: -1,
+		seq: t.seq, count: t.count, index: -1,
+		place: place, due: due, latest: latest, since: time.Now(), until: due.Add(keepParked),
 	}
 	g.parked[p.key] = p
 	g.sweepLocked()
@@ -87,7 +94,10 @@ func (g *Gate) takeLocked(p *parked, t *turn) {
 	}
 	if p.called {
 		t.called, t.slot = true, p.uncallLocked()
-		if p.lane != t.lane { // Route has changed its mind
+		switch {
+		case p.free:
+			t.asked = true
+		case p.lane != t.lane: // Route has changed its mind
 			t.asked = true
 			p.lane.claims--
 			t.spare = p.lane.spareLocked()
@@ -103,6 +113,7 @@ func (p *parked) uncallLocked() chan struct{} {
 	slot := p.slot
 	p.called, p.slot = false, nil
 	p.lane.out--
+	p.lane.kick()
 	if slot == nil {
 		p.lane.more--
 	}

@@ -20,6 +20,10 @@ func (g *Gate) call(ctx context.Context, l *lane) {
 		if p == nil {
 			return
 		}
+		if g.isAbroad(l) {
+			g.callFreely(ctx, p)
+			continue
+		}
 		turn, err := l.lim.Reserve(ctx, p.n)
 		switch {
 		case err == nil:
@@ -30,7 +34,7 @@ func (g *Gate) call(ctx context.Context, l *lane) {
 			sleep(ctx, min(wanted(err), unknownWait))
 			continue
 		}
-		if !g.near(ctx, turn, g.lead()) || !g.callNext(ctx, p, turn) {
+		if !g.near(ctx, l, turn, g.lead()) || !g.callNext(ctx, p, turn) {
 			turn.Cancel()
 		}
 	}
@@ -51,7 +55,7 @@ func (g *Gate) callNext(ctx context.Context, p *parked, turn sluice.Reservation)
 			return false
 		}
 	}
-	if !g.summon(p.lane, p.n, turn, slot) {
+	if !g.summon(ctx, p.lane, p.n, turn, slot) {
 		if slot != nil {
 			<-slot
 		}
@@ -90,9 +94,10 @@ func (g *Gate) lead() time.Duration {
 
 // near waits until a place comes near. It looks again and again, for those ahead may leave, and says false when the
 // place is worth nothing.
-func (g *Gate) near(ctx context.Context, turn sluice.Reservation, lead time.Duration) bool {
+func (g *Gate) near(ctx context.Context, l *lane, turn sluice.Reservation, lead time.Duration) bool {
 	for {
 		d := turn.Delay()
+		g.keep(ctx, l, d)
 		switch {
 		case ctx.Err() != nil:
 			return false
@@ -135,23 +140,28 @@ func (g *Gate) mayCallMore(l *lane) bool {
 	return !rate.Valid() || int64(l.more) <= rate.UnitsIn(tailLead)
 }
 
-// summon calls the first task of the backlog and leaves the place for it. It says false if none is there for it any more.
-func (g *Gate) summon(l *lane, n int, turn sluice.Reservation, slot chan struct{}) bool {
+// summon calls the first task of the backlog and leaves the place for it; a nil one leaves it none. It says false if
+// no task is there for it any more.
+func (g *Gate) summon(ctx context.Context, l *lane, n int, turn sluice.Reservation, slot chan struct{}) bool {
 	g.mu.Lock()
 	if len(l.waits) == 0 || l.waits[0].n != n || g.draining {
 		g.mu.Unlock()
 		return false
 	}
 	p := heap.Pop(&l.waits).(*parked)
-	p.called, p.slot = true, slot
-	l.places = append(l.places, place{turn, n})
-	l.claims++
+	p.called, p.slot, p.free = true, slot, turn == nil
+	wait := arrival
+	if !p.free {
+		wait = turn.Delay()
+		l.places = append(l.places, place{turn, n})
+		l.claims++
+	}
 	l.out++
 	if slot == nil {
 		l.more++
 	}
-	p.expiry = time.AfterFunc(turn.Delay()+lateCall, func() { g.giveUp(p, false) })
-	ctx := g.run
+	end := time.Now().Add(wait + lateCall)
+	p.expiry = time.AfterFunc(wait, func() { g.miss(ctx, p, end, arrival) })
 	g.mu.Unlock()
 	g.bring(ctx, p, slot != nil)
 	return true
@@ -175,6 +185,9 @@ func (g *Gate) bring(ctx context.Context, p *parked, first bool) {
 		if !g.isOut(p) {
 			return
 		}
+		if time.Since(p.since) > time.Second {
+			break
+		}
 		sleep(ctx, time.Duration(min(try+1, 10))*time.Millisecond)
 	}
 	g.giveUp(p, false) // somebody else runs it
@@ -194,8 +207,11 @@ func (g *Gate) giveUp(p *parked, again bool) {
 		return
 	}
 	slot := p.uncallLocked()
-	p.lane.claims--
-	spare := p.lane.spareLocked()
+	var spare sluice.Reservation
+	if !p.free {
+		p.lane.claims--
+		spare = p.lane.spareLocked()
+	}
 	if again && !g.draining {
 		heap.Push(&p.lane.waits, p)
 	} else {

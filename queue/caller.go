@@ -31,12 +31,16 @@ const (
 	unreachable               // Redis did not answer
 )
 
-// KEYS: the queue's retry set, its pending list, the task's hash. ARGV: the task's ID, and the command that pushes it:
-// Asynq pops on the right.
+// A mark is a field that a called task has in its hash, which Asynq leaves alone and deletes with the hash: a process
+// to which it is delivered, and which has not called it, knows by it that its time has come.
+const mark = "sluice"
+
+// KEYS: the queue's retry set, its pending list, the task's hash. ARGV: the task's ID, the command that pushes it (Asynq
+// pops on the right), and the mark.
 var pullScript = redis.NewScript(`
 if redis.call("ZREM", KEYS[1], ARGV[1]) == 1 then
   redis.call(ARGV[2], KEYS[2], ARGV[1])
-  redis.call("HSET", KEYS[3], "state", "pending")
+  redis.call("HSET", KEYS[3], "state", "pending", ARGV[3], "called")
   return 0
 end
 local state = redis.call("HGET", KEYS[3], "state")
@@ -67,32 +71,57 @@ func (c *caller) pull(ctx context.Context, key taskKey, first bool) answer {
 	if first {
 		push = "RPUSH"
 	}
-	prefix := "asynq:{" + key.queue + "}:"
-	keys := []string{prefix + "retry", prefix + "pending", prefix + "t:" + key.id}
-	n, err := pullScript.Run(ctx, c.open(), keys, key.id, push).Int()
+	keys := []string{key.in("retry"), key.in("pending"), key.hash()}
+	n, err := pullScript.Run(ctx, c.open(), keys, key.id, push, mark).Int()
 	if err != nil {
 		return unreachable
 	}
 	return answer(n)
 }
 
+// elsewhere says whether a called task is not in the pending list any more: somebody has it.
+func (c *caller) elsewhere(ctx context.Context, key taskKey) bool {
+	state, err := c.open().HGet(ctx, key.hash(), "state").Result()
+	return err == redis.Nil || err == nil && state != "pending"
+}
+
+// unmark says whether a task was called, by whomever, and not delivered since to anybody who asked.
+func (c *caller) unmark(ctx context.Context, key taskKey) bool {
+	client := c.open()
+	_, ok := soon(ctx, func() (struct{}, bool) {
+		n, err := client.HDel(ctx, key.hash(), mark).Result()
+		return struct{}{}, err == nil && n == 1
+	})
+	return ok
+}
+
+// later puts tasks that are still in a queue's retry set to other times.
+func (c *caller) later(ctx context.Context, queue string, times []redis.Z) error {
+	return c.open().ZAddXX(ctx, taskKey{queue: queue}.in("retry"), times...).Err()
+}
+
 // deadline asks for a task's own Deadline; zero: it has only a Timeout. false: Redis did not say, and the task must not
 // wait for it.
 func (c *caller) deadline(ctx context.Context, queue, id string) (time.Time, bool) {
-	client, end := c.open(), make(chan time.Time, 1)
-	go func() {
-		defer close(end)
-		if info, err := asynq.NewInspectorFromRedisClient(client).GetTaskInfo(queue, id); err == nil {
-			end <- info.Deadline
+	client := c.open()
+	return soon(ctx, func() (time.Time, bool) {
+		info, err := asynq.NewInspectorFromRedisClient(client).GetTaskInfo(queue, id)
+		if err != nil {
+			return time.Time{}, false
 		}
-	}()
-	timer := time.NewTimer(margin / 2)
-	defer timer.Stop()
-	select {
-	case t, ok := <-end:
-		return t, ok
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return time.Time{}, false
+		return info.Deadline, true
+	})
+}
+
+// lockLeft is how long a task's Unique lock still holds; false: it has none, or Redis did not say.
+func (c *caller) lockLeft(ctx context.Context, key taskKey) (time.Duration, bool) {
+	client := c.open()
+	return soon(ctx, func() (time.Duration, bool) {
+		lock, err := client.HGet(ctx, key.hash(), "unique_key").Result()
+		if err != nil || lock == "" {
+			return 0, false
+		}
+		left, err := client.PTTL(ctx, lock).Result()
+		return max(0, left), err == nil && left != -1 // -1: it never ends
+	})
 }

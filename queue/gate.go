@@ -27,7 +27,7 @@ import (
 type Gate struct {
 	cfg    Config
 	caller *caller // brings deferred tasks back; nil without Config.Redis
-	warned sync.Once
+	voice  voice
 
 	mu       sync.Mutex                   // guards everything below
 	lanes    map[sluice.Limiter]*lane     // one for each limiter that is in use
@@ -94,7 +94,7 @@ func (g *Gate) process(ctx context.Context, task *asynq.Task, next asynq.Handler
 		if err := g.admit(t); err != nil {
 			return err
 		}
-		err := next.ProcessTask(ctx, task)
+		err := g.handle(t, next)
 		asked, back := handsBack(err)
 		if !back {
 			return err
@@ -135,13 +135,19 @@ type lane struct {
 	places  []place   // held for them, in the order of their turns
 	claims  int       // tasks that may still ask for one of the places
 	calling bool      // a goroutine calls them
+
+	streak   streak
+	standing int           // tasks that wait in place
+	abroad   time.Time     // until when its tasks are taken to be delivered to other processes too
+	kept     time.Time     // when keep last looked
+	news     chan struct{} // somebody has come or gone
 }
 
 // laneOfLocked finds a limiter's lane by ==. A limiter that cannot be compared (a struct with a slice in it, say) gets one
 // for this call only: it is obeyed all the same, but its tasks do not know of each other.
 func (g *Gate) laneOfLocked(lim sluice.Limiter) *lane {
 	if !reflect.ValueOf(lim).Comparable() {
-		return &lane{lim: lim}
+		return &lane{lim: lim, news: make(chan struct{}, 1)}
 	}
 	l := g.lanes[lim]
 	if l == nil {
@@ -151,15 +157,16 @@ func (g *Gate) laneOfLocked(lim sluice.Limiter) *lane {
 			}
 			g.lanesAt = 2 * len(g.lanes)
 		}
-		l = &lane{lim: lim, shared: true}
+		l = &lane{lim: lim, shared: true, news: make(chan struct{}, 1)}
 		g.lanes[lim] = l
 	}
 	return l
 }
 
-// forgetLocked drops what is known of a limiter that nobody uses: there may be one for each of a million keys.
+// forgetLocked drops what is known of a limiter that nobody uses: there may be one for each of a million keys. A task that
+// was handed back for its handler's sake does not keep its lane, and its limiter may have got another one since.
 func (g *Gate) forgetLocked(l *lane) {
-	if l.shared && l.users == 0 && l.out == 0 && l.claims == 0 && !l.calling && len(l.waits) == 0 && time.Now().After(l.tail) {
+	if l.shared && g.lanes[l.lim] == l && l.users == 0 && l.out == 0 && l.claims == 0 && !l.calling && len(l.waits) == 0 && time.Now().After(l.tail) {
 		delete(g.lanes, l.lim)
 	}
 }

@@ -58,7 +58,7 @@ func TestNilAndZeroGateLetNothingThrough(t *testing.T) {
 }
 
 func TestConfigureKeepsShorterIntervals(t *testing.T) {
-	g := gate(t, queue.Config{Limiter: limit(t, "1/s", 1)})
+	g := gate(t, queue.Config{Limiter: limit(t, "1000/s", 1)})
 	for _, c := range []struct{ check, tick, wantCheck, wantTick time.Duration }{
 		{0, 0, 50 * ms, time.Second},
 		{-1, -1, 50 * ms, time.Second},
@@ -69,6 +69,10 @@ func TestConfigureKeepsShorterIntervals(t *testing.T) {
 		require.Equal(t, c.wantCheck, cfg.TaskCheckInterval)
 		require.Equal(t, c.wantTick, cfg.DelayedTaskCheckInterval)
 	}
+	slow := gate(t, queue.Config{Limiter: limit(t, "10/s", 1)})
+	require.Equal(t, 100*ms, slow.Configure(asynq.Config{Concurrency: 8}).TaskCheckInterval, "an eighth of what the slots hold")
+	require.Equal(t, 200*ms, slow.Configure(asynq.Config{Concurrency: 100}).TaskCheckInterval)
+	require.Equal(t, 20*ms, slow.Configure(asynq.Config{TaskCheckInterval: 20 * ms}).TaskCheckInterval)
 	cfg := g.Configure(g.Configure(asynq.Config{Concurrency: 7, StrictPriority: true}))
 	require.Equal(t, 7, cfg.Concurrency)
 	require.True(t, cfg.StrictPriority)

@@ -11,6 +11,11 @@ import (
 // A taskKey names a task. Asynq's IDs are unique within a queue.
 type taskKey struct{ queue, id string }
 
+// in names one of the keys that asynq v0.26 keeps for a queue.
+func (k taskKey) in(what string) string { return "asynq:{" + k.queue + "}:" + what }
+
+func (k taskKey) hash() string { return k.in("t:" + k.id) }
+
 // postpone hands a task back for want of a turn. It returns the deferral, or nil if the task got its turn after all, or an
 // ordinary error where it can neither wait nor come back.
 func (g *Gate) postpone(t *turn, refused error) error {
@@ -61,6 +66,10 @@ func (g *Gate) hand(t *turn, d *deferral, in time.Duration) error {
 	g.stats.Deferred++
 	told.Count = g.countLocked(t, d.at)
 	g.mu.Unlock()
+	if !d.now {
+		g.sayDeferred(told, d.Error())
+		g.checkUnique(t, in)
+	}
 	g.tell(t.ctx, told)
 	return d
 }
@@ -144,7 +153,7 @@ func (g *Gate) park(t *turn, wait time.Duration, latest time.Time) (time.Time, t
 	if !latest.IsZero() && latest.Before(at) {
 		at = latest
 	}
-	g.parkLocked(t, at)
+	g.parkLocked(t, due, at, latest)
 	if due.After(at) {
 		due = at
 	}

@@ -28,6 +28,10 @@ const (
 	// held, and it is the forwarder's tick, below which a deferral would come back too late.
 	mixedWait = time.Second
 
+	// guestWait is the same for a task that was called by another process: several that call for one limit do not know
+	// how many the others have called.
+	guestWait = 3 * time.Second
+
 	// fallback is added to the return time of a task that will be called back: Asynq's forwarder is to bring it only if
 	// this process died.
 	fallback = 2 * time.Second
@@ -44,6 +48,8 @@ type stance struct {
 	queued  bool          // tasks that were deferred before it are still out, and will be called back
 	crowded bool          // the share of the server's slots that may wait does so already
 	called  bool          // it was called back: its time has come
+	guest   bool          // by another process, which does not know how many wait here
+	full    bool          // and more do than guests may add to
 }
 
 // patience is how long a task may wait in a worker slot before it is handed back.
@@ -51,11 +57,13 @@ func (s stance) patience() time.Duration {
 	p := half(s.left)
 	if s.maxWait > 0 {
 		p = min(p, s.maxWait)
+	} else if s.mixed && s.guest {
+		p = min(p, guestWait)
 	} else if s.mixed {
 		p = min(p, mixedWait)
 	}
 	bounded := s.mixed || s.maxWait > 0
-	if !s.called && (s.mixed && s.crowded || bounded && s.queued) {
+	if s.guest && s.full || !s.called && (s.mixed && s.crowded || bounded && s.queued) {
 		p = min(p, glance)
 	}
 	return max(p, 0)

@@ -13,19 +13,21 @@ import (
 
 // A turn is one delivery of one task, from Asynq's call to the answer.
 type turn struct {
-	ctx   context.Context
-	task  *asynq.Task
-	id    string
-	queue string
-	n     int
-	lane  *lane   // nil: not limited
-	srv   *server // nil: no Configure
-	stay  bool    // cannot be handed back: its last attempt, or nobody told Asynq what a deferral is
+	ctx    context.Context
+	task   *asynq.Task
+	id     string
+	queue  string
+	n      int
+	lane   *lane         // nil: not limited
+	srv    *server       // nil: no Configure
+	waited time.Duration // in its slot, before it started
+	stay   bool          // cannot be handed back: its last attempt, or nobody told Asynq what a deferral is
 
 	// What it was promised when it was handed back before. Guarded by Gate.mu until arrive returns.
 	seq    uint64        // its place among the deferred; 0: none yet
 	count  int           // deferrals so far
 	called bool          // its time has come
+	guest  bool          // another process called it
 	asked  bool          // and it has asked for one of the places that are held for those who were called
 	slot   chan struct{} // to give back once it has started
 	spare  sluice.Reservation
@@ -105,7 +107,8 @@ func (g *Gate) admit(t *turn) error {
 	defer g.mu.Unlock()
 	g.stats.Started++
 	if t.lane != nil && t.n > 0 {
-		g.stats.Waited += time.Since(began)
+		t.waited = time.Since(began)
+		g.stats.Waited += t.waited
 	}
 	return nil
 }
@@ -113,6 +116,9 @@ func (g *Gate) admit(t *turn) error {
 // pace waits for the turn of a task that can be handed back, and hands it back where the turn is too far.
 func (g *Gate) pace(t *turn) error {
 	err := g.stand(t)
+	if err != nil && g.calledElsewhere(t, err) {
+		err = g.stand(t)
+	}
 	switch {
 	case err == nil:
 		return nil
@@ -188,14 +194,14 @@ func (g *Gate) tooLate(t *turn, why string) error {
 	rate := t.lane.lim.Stats()
 	err := fmt.Errorf("queue: task %s: deadline in %v: %s: %w", t.id, time.Until(end).Round(time.Millisecond), why,
 		&sluice.Refusal{Reason: sluice.ErrDeadline, N: t.n, RetryAfter: sluice.Never, Rate: rate.Rate, Burst: rate.Burst})
-	g.log().Warn("queue: a task could not start before its deadline", "task", t.id, "type", t.task.Type(), "queue", t.queue)
+	g.sayLate(t)
 	return err
 }
 
 // enter counts the task among those who wait in place and says how long it may. leave, if not nil, is how Drain makes
 // it go; then false says that the Gate is being drained.
 func (g *Gate) enter(t *turn, leave context.CancelFunc) (time.Duration, bool) {
-	s := stance{left: sluice.Never, maxWait: g.cfg.MaxWait, mixed: g.cfg.Route != nil && g.caller != nil, called: t.called}
+	s := stance{left: sluice.Never, maxWait: g.cfg.MaxWait, mixed: g.cfg.Route != nil && g.caller != nil, called: t.called, guest: t.guest}
 	if end, ok := t.ctx.Deadline(); ok {
 		s.left = time.Until(end)
 	}
@@ -207,8 +213,10 @@ func (g *Gate) enter(t *turn, leave context.CancelFunc) (time.Duration, bool) {
 	s.queued = t.lane.waits.ahead(t.seq)
 	if t.srv != nil {
 		s.crowded = t.srv.waiting >= t.srv.mayWait()
+		s.full = t.srv.waiting >= t.srv.mayHost()
 		t.srv.waiting++
 	}
+	t.lane.standing++
 	g.stands[t] = leave
 	return s.patience(), true
 }
@@ -217,6 +225,8 @@ func (g *Gate) exit(t *turn) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.stands, t)
+	t.lane.standing--
+	t.lane.kick()
 	if t.srv != nil {
 		t.srv.waiting--
 	}
@@ -226,14 +236,6 @@ func (g *Gate) drained() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.draining
-}
-
-func (g *Gate) warnUnconfigured(t *turn) {
-	if t.srv == nil {
-		g.warned.Do(func() {
-			g.log().Warn("queue: this server's asynq.Config did not pass through Gate.Configure: Asynq would count a deferral as a failure, so tasks wait in place")
-		})
-	}
 }
 
 func sleep(ctx context.Context, d time.Duration) {
