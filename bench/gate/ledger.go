@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ type ledger struct {
 	events []event
 	count  map[string]int // by what, and by what and kind
 	wake   chan struct{}
+	stall  time.Duration // the longest that this machine has kept a goroutine from running
 	sink   func(event) // of a worker process, which tells another and keeps nothing; else nil
 }
 
@@ -43,6 +45,24 @@ func (l *ledger) add(e event) {
 	case l.wake <- struct{}{}:
 	default:
 	}
+}
+
+// watchStalls measures how late goroutines run here: a start that is noted late counts in a second into which its turn does
+// not fall. It returns what ends it.
+func (l *ledger) watchStalls() (end func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	for range 4 {
+		go func() {
+			for ctx.Err() == nil {
+				begun := time.Now()
+				time.Sleep(time.Millisecond)
+				l.mu.Lock()
+				l.stall = max(l.stall, time.Since(begun)-time.Millisecond)
+				l.mu.Unlock()
+			}
+		}()
+	}
+	return cancel
 }
 
 // n counts events, of every kind if kind is "".

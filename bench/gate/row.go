@@ -17,6 +17,7 @@ type row struct {
 	peak, law    int           // starts in any second of the limit that came nearest to its law, and that law
 	free         bool          // whether there was unlimited work
 	median, max  time.Duration // its latency
+	stall        time.Duration // how late goroutines ran, at most
 	archived     int
 	failed       int
 	retried      int
@@ -46,8 +47,8 @@ func (r *row) unharmed() {
 			r.missed = append(r.missed, fmt.Sprintf("%d %s", c.n, c.what))
 		}
 	}
-	if r.peak > r.law {
-		r.missed = append(r.missed, fmt.Sprintf("%d starts in a second, %d allowed", r.peak, r.law))
+	if late := int(float64(r.law-1) * r.stall.Seconds()); r.peak > r.law+late {
+		r.missed = append(r.missed, fmt.Sprintf("%d starts in a second, %d allowed, and %d noted late", r.peak, r.law, late))
 	}
 }
 
@@ -63,6 +64,9 @@ func (r *row) fill(w *world, limits map[string]int) {
 	}
 	r.deferrals = float64(w.n("defer", "")) / float64(max(1, limited))
 	r.commands = float64(w.commands()) / float64(max(1, r.done))
+	w.mu.Lock()
+	r.stall = w.stall
+	w.mu.Unlock()
 	left := 0
 	left, r.archived, r.failed = w.inRedis()
 	r.retried, r.twice = w.retried(), w.twice()
@@ -83,6 +87,9 @@ func (r *row) print(out io.Writer, name string) {
 	}
 	if r.free {
 		free = fmt.Sprintf("%s, %s", short(r.median), short(r.max))
+	}
+	if r.peak > r.law {
+		r.notes = append(r.notes, fmt.Sprintf("goroutines ran up to %s late", short(r.stall)))
 	}
 	verdict := strings.Join(r.notes, "; ")
 	if len(r.missed) > 0 {

@@ -44,6 +44,7 @@ func newWorld(redisArgs ...string) *world {
 	w := &world{ledger: newLedger(), server: s, redis: asynq.RedisClientOpt{Addr: s.addr}, queues: map[string]bool{}}
 	w.client, w.insp = asynq.NewClient(w.redis), asynq.NewInspector(w.redis)
 	w.rdb = redis.NewClient(&redis.Options{Addr: s.addr})
+	w.ends = append(w.ends, w.watchStalls())
 	return w
 }
 
