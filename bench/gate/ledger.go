@@ -24,7 +24,7 @@ type ledger struct {
 	count  map[string]int // by what, and by what and kind
 	wake   chan struct{}
 	stall  time.Duration // the longest that this machine has kept a goroutine from running
-	sink   func(event) // of a worker process, which tells another and keeps nothing; else nil
+	sink   func(event)   // of a worker process, which tells another and keeps nothing; else nil
 }
 
 func newLedger() *ledger {
