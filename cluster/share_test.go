@@ -61,7 +61,13 @@ func TestALeaversTurnGoesToTheNextOfItsProcess(t *testing.T) {
 	near(t, 4, spare.Delay(), "the spare turn serves the next who comes")
 	require.Equal(t, trips, ours.Health().Trips, "without asking Redis")
 
+	before := theirs.Health().Trips
 	last.Cancel() // the tail goes back, and serves anybody
+	eventually(t, "on its way back, before anybody else can come after it", func() bool {
+		theirs.mu.Lock()
+		defer theirs.mu.Unlock()
+		return theirs.trip == nil && theirs.trips > before
+	})
 	eventually(t, "given back", func() bool { d := reserved(t, ours, 1); defer d.Cancel(); return d.Delay() < 5*time.Hour })
 	near(t, 5, reserved(t, ours, 1).Delay(), "the tail")
 	require.Equal(t, 4, ours.Stats().Waiting)
