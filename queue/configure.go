@@ -19,6 +19,7 @@ type server struct {
 	slots   int           // its Concurrency
 	waiting int           // how many of them wait in place; guarded by Gate.mu
 	running int           // how many of them are in their handlers; guarded by Gate.mu
+	streak  streak        // guarded by Gate.mu
 	calls   chan struct{} // one for each task that is being called back, so that those cannot take all slots either
 }
 

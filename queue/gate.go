@@ -136,7 +136,6 @@ type lane struct {
 	claims  int       // tasks that may still ask for one of the places
 	calling bool      // a goroutine calls them
 
-	streak   streak
 	standing int           // tasks that wait in place
 	abroad   time.Time     // until when its tasks are taken to be delivered to other processes too
 	kept     time.Time     // when keep last looked

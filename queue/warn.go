@@ -65,8 +65,8 @@ func (g *Gate) sayLate(t *turn) {
 	}
 }
 
-// A streak is a row of tasks of one limit that started without a wait while all slots were taken: it is not the limit then
-// that holds the work up.
+// A streak is a row of limited tasks that started without a wait while all slots of their server were taken: it is not a limit
+// then that holds the work up. It is the server's, for a limit that nobody waits for is forgotten between two tasks.
 type streak struct {
 	n    int
 	took time.Duration // by their handlers
@@ -100,7 +100,7 @@ func (g *Gate) watch(t *turn, waited time.Duration) (done func()) {
 // judge warns, once, where the handlers are too slow for the limit to be reached.
 func (g *Gate) judge(t *turn, busy bool, took time.Duration) {
 	g.mu.Lock()
-	k := &t.lane.streak
+	k := &t.srv.streak
 	if !busy {
 		*k = streak{}
 		g.mu.Unlock()

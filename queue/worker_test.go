@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -21,7 +22,13 @@ import (
 	"github.com/fadf4e53/sluice/waiter"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if text := os.Getenv(workerEnv); text != "" {
+		work(text)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const ms = time.Millisecond
 
@@ -132,8 +139,12 @@ func (w *worker) run(g *queue.Gate, cfg asynq.Config, handler asynq.HandlerFunc,
 // seen notes a start.
 func (w *worker) seen(ctx context.Context, task *asynq.Task) {
 	id, _ := asynq.GetTaskID(ctx)
+	w.note(start{id, task.Type(), time.Now()})
+}
+
+func (w *worker) note(s start) {
 	w.mu.Lock()
-	w.starts = append(w.starts, start{id, task.Type(), time.Now()})
+	w.starts = append(w.starts, s)
 	w.mu.Unlock()
 	select {
 	case w.wake <- struct{}{}:

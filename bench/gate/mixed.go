@@ -76,11 +76,11 @@ func twoQueuesTheirs(w *world, r *row) {
 	w.until("done", "a", 60, patience)
 	time.Sleep(settle)
 	r.fillTwoQueues(w)
-	r.endOr(w)
+	r.endOr()
 }
 
 // endOr leaves the drain out where there was no end.
-func (r *row) endOr(*world) {
+func (r *row) endOr() {
 	if r.done < r.of {
 		r.drain = 0
 		r.notes = append(r.notes, "watched for "+patience.String())
@@ -142,7 +142,7 @@ func tenKeysTheirs(w *world, r *row) {
 	r.drain, r.free = w.last("").Sub(w.begun), true
 	r.median, r.max = latency(w.all("start", "free"), w.begun)
 	r.fill(w, law)
-	r.endOr(w)
+	r.endOr()
 }
 
 func headOfLine(w *world, r *row) {
