@@ -23,7 +23,7 @@ const (
 // costs a Redis command for each deferral.
 func (g *Gate) calledElsewhere(t *turn, refused error) bool {
 	switch {
-	case g.caller == nil || t.called || t.id == "" || !t.lane.shared:
+	case g.caller == nil || t.called || t.id == "" || !t.lane.shared || t.hurried():
 		return false
 	case t.ctx.Err() != nil || hopeless(refused) || errors.Is(refused, errDrained):
 		return false
@@ -49,28 +49,34 @@ func (g *Gate) callFreely(ctx context.Context, p *parked) {
 	l := p.lane
 	rate := l.lim.Stats().Rate
 	g.mu.Lock()
-	enough := 1
-	if rate.Valid() {
-		enough += int(min(rate.UnitsIn(g.lead()), 1<<20)) / max(1, p.n)
-	}
 	busy := l.standing + l.out
 	g.mu.Unlock()
 	var step time.Duration
+	enough := 1
 	if rate.Valid() {
 		step = rate.TimeFor(int64(p.n))
+		// Half the slots, for the others call as many and any of us may get them all; more only at rates at which they
+		// would all have started before an idle worker looks.
+		within := func(d time.Duration) int { return int(min(rate.UnitsIn(d), 1<<20)) / max(1, p.n) }
+		enough += min(within(g.lead()), max(p.srv.slots/2-1, within(g.lead()/3)))
 	}
 	g.keep(ctx, l, time.Duration(busy)*step)
-	if busy < enough {
-		select {
-		case p.srv.calls <- struct{}{}:
-			if !g.summon(ctx, l, p.n, nil, p.srv.calls) {
-				<-p.srv.calls
-			}
-			return
-		default:
-		}
+	if busy >= enough || !g.callOne(ctx, p) {
+		l.await(ctx, arrival)
 	}
-	l.await(ctx, arrival)
+}
+
+// callOne calls p, to the head of its queue or else to the tail, and says false if it may not now.
+func (g *Gate) callOne(ctx context.Context, p *parked) bool {
+	select {
+	case p.srv.calls <- struct{}{}:
+		if !g.summon(ctx, p.lane, p.n, nil, p.srv.calls) {
+			<-p.srv.calls
+		}
+		return true
+	default:
+		return g.mayCallMore(p.lane) && g.summon(ctx, p.lane, p.n, nil, nil)
+	}
 }
 
 // miss is what happens when a called task has not come by its turn.

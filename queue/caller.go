@@ -19,7 +19,8 @@ type caller struct {
 	connect func() redis.UniversalClient
 
 	mu     sync.Mutex
-	client redis.UniversalClient // nil: not connected, or closed
+	client redis.UniversalClient // after close it is the closed one, and who is late gets an error
+	shut   bool
 }
 
 type answer int
@@ -51,18 +52,24 @@ return 2`)
 func (c *caller) open() redis.UniversalClient {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.client == nil {
-		c.client = c.connect()
-	}
 	return c.client
+}
+
+// reopen makes it whole again after close.
+func (c *caller) reopen() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.shut {
+		c.client, c.shut = c.connect(), false
+	}
 }
 
 func (c *caller) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.client != nil {
+	if !c.shut {
 		_ = c.client.Close() // nothing to lose: what was not called comes back by itself
-		c.client = nil
+		c.shut = true
 	}
 }
 

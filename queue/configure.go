@@ -64,6 +64,9 @@ func (g *Gate) Configure(cfg asynq.Config) asynq.Config {
 	g.server = s
 	if g.draining {
 		g.draining = false
+		if g.caller != nil {
+			g.caller.reopen()
+		}
 		g.run, g.halt = context.WithCancel(context.Background())
 	}
 	return cfg

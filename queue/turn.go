@@ -60,6 +60,12 @@ func (g *Gate) arrive(ctx context.Context, task *asynq.Task, lim sluice.Limiter,
 	return t
 }
 
+// hurried says whether so little is left of the task's time that no more may be asked than must be.
+func (t *turn) hurried() bool {
+	end, ok := t.ctx.Deadline()
+	return ok && time.Until(end) < 3*margin
+}
+
 func (g *Gate) leave(t *turn) {
 	t.release()
 	if t.lane != nil {

@@ -126,7 +126,7 @@ func (g *Gate) judge(t *turn, busy bool, took time.Duration) {
 
 // checkUnique warns, once, where the Unique lock of a task ends before the task is expected back: a twin is let in then.
 func (g *Gate) checkUnique(t *turn, in time.Duration) {
-	if g.caller == nil || t.id == "" {
+	if g.caller == nil || t.id == "" || t.hurried() {
 		return
 	}
 	if _, ok := g.voice.asked.pass(time.Now(), askEvery); !ok {

@@ -17,7 +17,8 @@ func crashes() []scene {
 		{name: "Drain, then Shutdown, all 10 slots waiting", who: ours, play: drainAndShutdown},
 		{name: "kill -9 of a worker, 60 tasks at 10/s, concurrency 8; a second worker goes on", who: ours, play: killed},
 		{name: "redis-server stopped for 3 s (AOF), 150 tasks at 10/s", who: ours, play: stopped, redis: durable},
-		{name: "two processes, one cluster-wide limit of 5/s, 75 tasks", who: ours, play: twoProcesses},
+		{name: "two processes, one cluster-wide limit of 5/s, 75 tasks", who: ours, play: func(w *world, r *row) { twoProcesses(w, r, 75, 5) }},
+		{name: "two processes, one cluster-wide limit of 100/s, 1,000 tasks", who: ours, play: func(w *world, r *row) { twoProcesses(w, r, 1000, 100) }},
 	}
 }
 
@@ -95,18 +96,18 @@ func stopped(w *world, r *row) {
 	r.unharmed()
 }
 
-func twoProcesses(w *world, r *row) {
-	w.enqueue("a", 75)
+func twoProcesses(w *world, r *row, n int, rate int64) {
+	w.enqueue("a", n)
 	for range 2 {
-		w.process(spec{Rate: 5, Slots: 10, Cluster: true})
+		w.process(spec{Rate: rate, Slots: 10, Cluster: true})
 	}
-	r.ideal = ideal(75, sluice.PerSecond(5))
-	w.until("done", "", 75, 4*r.ideal)
+	r.ideal = ideal(n, sluice.PerSecond(rate))
+	w.until("done", "", n, 4*r.ideal)
 	time.Sleep(settle)
 	all := w.all("start", "")
 	check(enough(all, 1))
 	r.drain = w.last("").Sub(all[0].At) // a process takes its time to start
-	r.fill(w, map[string]int{"a": 5})
+	r.fill(w, map[string]int{"a": int(rate)})
 	most := w.mostDeferred()
 	r.target(r.drain <= r.ideal*105/100, "drain ≤ 1.05")
 	r.target(r.deferrals <= 1.2 && most <= 3, "deferrals ≤ 1.2, the most %d ≤ 3", most)

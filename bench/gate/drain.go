@@ -56,7 +56,7 @@ func drains(n, perSecond, slots int, commands float64) []scene {
 		r.unharmed()
 	}}}
 	for _, burst := range []int{1, perSecond} {
-		if burst > 1 && slots != 10 {
+		if burst > 1 && (slots != 10 || perSecond != 50) {
 			continue
 		}
 		who := fmt.Sprintf("%s, burst %d", theirs, burst)
