@@ -12,7 +12,7 @@ type row struct {
 	who          string
 	done, of     int
 	drain, ideal time.Duration // ideal 0: it has no drain
-	deferrals    float64       // a task under a limit
+	deferrals    float64       // a finished task under a limit
 	commands     float64       // a finished task
 	peak, law    int           // starts in any second of the limit that came nearest to its law, and that law
 	free         bool          // whether there was unlimited work
@@ -73,7 +73,7 @@ func (r *row) fill(w *world, limits map[string]int) {
 	r.lost = max(0, r.of-r.done-left-r.archived)
 }
 
-const head = `| scenario | | done | drain | × ideal | deferrals a task | commands a task | peak in 1 s (law) | unlimited: median, max | archived | failed | retried | lost | twice | targets |
+const head = `| scenario | | done | drain | × ideal | deferrals a finished task | commands a finished task | peak in 1 s (law) | unlimited: median, max | archived | failed | retried | lost | twice | targets |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---|
 `
 
