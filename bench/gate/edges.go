@@ -30,7 +30,7 @@ func edges() []scene {
 	return append(list,
 		scene{name: "300 tasks MaxRetry(0) at 50/s", who: theirs, play: lastAttemptsTheirs},
 		scene{name: "50 tasks Timeout(2s), MaxRetry(1), at 5/s", who: ours, play: shortTimeout},
-		scene{name: "30 tasks with a Deadline in 6 s at 2/s", who: ours, play: deadlines},
+		scene{name: "40 tasks, 30 of them MaxRetry(0), with a Deadline in 6 s at 2/s", who: ours, play: deadlines},
 		scene{name: "Backoff(3s) under 50/s, others at 20/s and unlimited", who: ours, play: backoff},
 	)
 }
