@@ -1,20 +1,17 @@
-// Demo shows a queue.Gate at work, in about ten seconds and with nothing installed:
+// Demo shows what sluice does, in seconds and with nothing installed:
 //
-//	go run ./cmd/demo
+//	go run ./cmd/demo            # a rate limit on an Asynq queue
+//	go run ./cmd/demo wait       # goroutines in line, some of which leave
+//	go run ./cmd/demo compare    # five limiters under the same arrivals
+//	go run ./cmd/demo tune       # which rate, which burst, and why
+//	go run ./cmd/demo serve      # a live page with sliders
 //
-// It drops several hundred jobs of two kinds into one Asynq queue: "limited" ones, which may start at -rate only, and
-// "free" ones, which have no limit and stand behind them. Then it lets one worker loose on the queue and measures what
-// happens: every start, by the handler's own clock, and at the end every job, by the queue's own books. The Redis is
-// embedded unless -redis names one.
-//
-// The exit status is 0 when the limit held and every job was done, 1 when it did not or one was not, 2 for a bad flag and
-// 130 after an interrupt, which hands back what waits and says what is left in the queue.
+// Each explains itself with -h. The exit status is 0 when what was to be shown held, 1 when it did not, 2 for a bad flag
+// and 130 after an interrupt.
 package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -23,13 +20,9 @@ import (
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
-)
 
-const (
-	exitOK          = 0
-	exitBroken      = 1
-	exitUsage       = 2
-	exitInterrupted = 130
+	"github.com/fadf4e53/sluice/cmd/demo/internal/cli"
+	"github.com/fadf4e53/sluice/cmd/demo/internal/queuerun"
 )
 
 func main() {
@@ -44,30 +37,42 @@ type silent struct{}
 
 func (silent) Printf(context.Context, string, ...any) {}
 
+// commands are listed as -h lists them; the first is what demo does without a name.
+func commands() []entry {
+	return []entry{
+		{"queue", "a rate limit on an Asynq queue: nothing dropped, nothing too early (the default)", queuerun.Command()},
+	}
+}
+
+type entry struct {
+	name, line string
+	command    cli.Command
+}
+
 // run is the whole program. The end of ctx is Ctrl-C.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	s, err := parse(args)
-	if errors.Is(err, flag.ErrHelp) {
-		usage(stdout)
-		return exitOK
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "demo: %v (-h lists the flags)\n", err)
-		return exitUsage
-	}
-	r, err := demonstrate(ctx, s, stdout, stderr)
-	if err != nil {
-		for line := range strings.Lines(err.Error()) { // one for each error that was joined
-			fmt.Fprintf(stderr, "demo: %s\n", strings.TrimSuffix(line, "\n"))
+	all := commands()
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		if len(args) > 0 && (args[0] == "-h" || args[0] == "-help" || args[0] == "--help") {
+			help(stdout, all)
+			return cli.OK
 		}
-		return exitBroken
+		return all[0].command.Main(ctx, args, stdout, stderr)
 	}
-	r.write(stdout)
-	switch {
-	case len(r.problems()) > 0:
-		return exitBroken
-	case r.interrupted:
-		return exitInterrupted
+	for _, e := range all {
+		if e.name == args[0] {
+			return e.command.Main(ctx, args[1:], stdout, stderr)
+		}
 	}
-	return exitOK
+	fmt.Fprintf(stderr, "demo: there is no command %q; demo -h lists them\n", args[0])
+	return cli.Usage
+}
+
+func help(w io.Writer, all []entry) {
+	fmt.Fprint(w, "sluice makes work wait its turn, exactly and first come, first served. Demo shows it.\n\nUsage: demo [command] [flags]\n\n")
+	for _, e := range all {
+		fmt.Fprintf(w, "  demo %-8s  %s\n", e.name, e.line)
+	}
+	fmt.Fprint(w, "\nEach explains itself: demo compare -h. Without a command it is demo queue:\n\n")
+	all[0].command.Help(w)
 }

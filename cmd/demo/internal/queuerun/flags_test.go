@@ -1,22 +1,29 @@
-package main
+package queuerun
 
 import (
+	"flag"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/cmd/demo/internal/cli"
 )
 
-func TestFlags(t *testing.T) {
-	s, err := parse(nil)
-	require.NoError(t, err)
-	require.Equal(t, settings{rate: sluice.PerSecond(50), burst: 10, jobs: 400, free: 400, concurrency: 20}, s)
+func parse(t *testing.T, args ...string) settings {
+	t.Helper()
+	var s settings
+	fs := flag.NewFlagSet("demo", flag.ContinueOnError)
+	flags(fs, &s)
+	require.NoError(t, fs.Parse(args))
+	return s
+}
 
-	s, err = parse([]string{"-rate", "10/2s", "-burst=1", "-jobs", "7", "-free", "0", "-concurrency", "3", "-redis", "[::1]:6379"})
-	require.NoError(t, err)
-	require.Equal(t, settings{redis: "[::1]:6379", rate: sluice.PerSecond(5), burst: 1, jobs: 7, concurrency: 3}, s)
+func TestFlags(t *testing.T) {
+	require.Equal(t, settings{rate: sluice.PerSecond(50), burst: 10, jobs: 400, free: 400, concurrency: 20}, parse(t))
+	require.Equal(t, settings{redis: "[::1]:6379", rate: sluice.PerSecond(5), burst: 1, jobs: 7, concurrency: 3},
+		parse(t, "-rate", "10/2s", "-burst=1", "-jobs", "7", "-free", "0", "-concurrency", "3", "-redis", "[::1]:6379"))
 }
 
 func TestBadFlags(t *testing.T) {
@@ -38,7 +45,7 @@ func TestBadFlags(t *testing.T) {
 		{"-redis", "localhost:65536", whole + "1 to 65535"},
 	} {
 		status, out, errs := call(t.Context(), s.flag+"="+s.value)
-		require.Equal(t, exitUsage, status, "%s %s", s.flag, s.value)
+		require.Equal(t, cli.Usage, status, "%s %s", s.flag, s.value)
 		require.Empty(t, out)
 		require.Equal(t, 1, strings.Count(errs, "\n"), errs)
 		require.Contains(t, errs, "flag "+s.flag+": ")
@@ -47,17 +54,17 @@ func TestBadFlags(t *testing.T) {
 	}
 
 	status, _, errs := call(t.Context(), "-rate=50/s", "fast")
-	require.Equal(t, exitUsage, status)
+	require.Equal(t, cli.Usage, status)
 	require.Contains(t, errs, `argument "fast": there are flags only`)
 
 	status, _, errs = call(t.Context(), "-speed=1")
-	require.Equal(t, exitUsage, status)
+	require.Equal(t, cli.Usage, status)
 	require.Contains(t, errs, "-speed")
 }
 
 func TestHelp(t *testing.T) {
 	status, out, errs := call(t.Context(), "-h")
-	require.Equal(t, exitOK, status)
+	require.Equal(t, cli.OK, status)
 	require.Empty(t, errs)
 	for _, name := range []string{"-rate", "-burst", "-jobs", "-free", "-concurrency", "-redis", "(default 50/s)", "(default 400)"} {
 		require.Contains(t, out, name)

@@ -1,4 +1,4 @@
-package main
+package queuerun
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func (d *demo) watch(ctx context.Context) error {
 			if starts != seen {
 				moved, seen = time.Now(), starts
 			}
-			if idle := time.Since(moved); idle-stall > d.lim.rate.TimeFor(1) {
+			if idle := time.Since(moved); idle-stall > d.lim.Rate.TimeFor(1) {
 				return fmt.Errorf("nothing has started for %v", idle.Round(time.Second))
 			}
 		case <-looks.C:

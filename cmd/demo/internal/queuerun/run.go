@@ -1,15 +1,17 @@
-package main
+package queuerun
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/hibiken/asynq"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/cmd/demo/internal/law"
 	"github.com/fadf4e53/sluice/queue"
 	"github.com/fadf4e53/sluice/waiter"
 )
@@ -40,7 +42,7 @@ func demonstrate(ctx context.Context, s settings, stdout, stderr io.Writer) (_ *
 
 	sc := newScreen(stderr, s.jobs+s.free)
 	defer sc.close()
-	d := &demo{store: st, books: newLedger(), screen: sc, lim: limit{s.rate, s.burst}}
+	d := &demo{store: st, books: newLedger(), screen: sc, lim: law.Limit{Rate: s.rate, Burst: s.burst}}
 	if err := d.enqueue(ctx, s); err != nil {
 		return nil, err
 	}
@@ -55,9 +57,9 @@ type demo struct {
 	store  *store
 	books  *ledger
 	screen *screen
-	lim    limit
-	cut    error         // why the run was given up
-	late   time.Duration // by how much the machine held starts up
+	lim    law.Limit
+	cut    error       // why the run was given up
+	stalls []law.Stall // when the machine held starts up
 }
 
 // enqueue drops all jobs in, the limited ones in front: the free ones then stand where a limit would hold them up.
@@ -116,9 +118,9 @@ func (d *demo) serve(ctx context.Context, s settings, limiter sluice.Limiter) er
 		}),
 		RetryDelayFunc: func(int, error, *asynq.Task) time.Duration { return time.Second },
 	}))
-	p := newPulse()
-	defer func() { d.late = p.close() }()
 	d.books.opened = time.Now()
+	p := law.NewPulse(d.books.opened)
+	defer func() { d.stalls = p.Close() }()
 	if err := srv.Start(gate.Middleware(asynq.HandlerFunc(d.handle))); err != nil {
 		return fmt.Errorf("the worker does not start: %w", err)
 	}
@@ -148,7 +150,7 @@ func (d *demo) handle(ctx context.Context, t *asynq.Task) error {
 func (d *demo) report(ctx context.Context, s settings) (*report, error) {
 	enqueued, done, _ := d.books.progress()
 	r := &report{
-		limit: d.lim, late: d.late, cut: d.cut,
+		limit: d.lim, stalls: d.stalls, cut: d.cut,
 		interrupted: ctx.Err() != nil && done < s.jobs+s.free,
 		unasked:     s.jobs + s.free - enqueued,
 		left:        make(map[asynq.TaskState]int),
@@ -163,6 +165,6 @@ func (d *demo) report(ctx context.Context, s settings) (*report, error) {
 	for _, state := range found {
 		r.left[state]++
 	}
-	r.accounts = d.books.accounts(found)
+	r.accounts = slices.DeleteFunc(d.books.accounts(found), func(a account) bool { return a.kind == free && s.free == 0 })
 	return r, nil
 }

@@ -1,4 +1,4 @@
-package main
+package queuerun
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
+
+	"github.com/fadf4e53/sluice/cmd/demo/internal/cli"
 )
 
 // A screen is a progress bar that others can write through: their lines push it down. Where nobody looks, in a pipe or a
@@ -86,7 +88,7 @@ func (l *asynqLog) Error(args ...any) { l.say(slog.LevelError, args) }
 // Fatal ends the process, as Asynq expects of it.
 func (l *asynqLog) Fatal(args ...any) {
 	l.say(slog.LevelError, args)
-	os.Exit(exitBroken)
+	os.Exit(cli.Broken)
 }
 
 func (l *asynqLog) say(level slog.Level, args []any) {

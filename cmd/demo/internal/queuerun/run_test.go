@@ -1,4 +1,4 @@
-package main
+package queuerun
 
 import (
 	"bytes"
@@ -17,8 +17,14 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/fadf4e53/sluice/cmd/demo/internal/cli"
 	"github.com/fadf4e53/sluice/internal/redistest"
 )
+
+// silent keeps go-redis quiet, as main does.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
@@ -30,7 +36,7 @@ func TestMain(m *testing.M) {
 // call runs the program.
 func call(ctx context.Context, args ...string) (status int, stdout, stderr string) {
 	var out, err bytes.Buffer
-	status = run(ctx, args, &out, &err)
+	status = Command().Main(ctx, args, &out, &err)
 	return status, out.String(), err.String()
 }
 
@@ -67,7 +73,7 @@ func number(t *testing.T, text string) int {
 func TestEmbedded(t *testing.T) {
 	t.Parallel()
 	status, out, errs := call(t.Context(), "-jobs", "60", "-free", "40", "-rate", "40/s", "-burst", "5")
-	require.Equal(t, exitOK, status, "%s%s", out, errs)
+	require.Equal(t, cli.OK, status, "%s%s", out, errs)
 	require.Empty(t, errs, "neither a bar nor a log where nobody looks")
 
 	intro := strings.Split(out, "\n")[:2]
@@ -94,11 +100,23 @@ func TestEmbedded(t *testing.T) {
 func TestUnlimitedRate(t *testing.T) {
 	t.Parallel()
 	status, out, errs := call(t.Context(), "-jobs", "30", "-free", "0", "-rate", "unlimited")
-	require.Equal(t, exitOK, status, "%s%s", out, errs)
+	require.Equal(t, cli.OK, status, "%s%s", out, errs)
 	row := figures(t, out, limited)
 	require.Equal(t, "30", row["done"])
 	require.Equal(t, "-", row["allowed"])
 	require.Equal(t, "-", row["ideal"])
+	require.Contains(t, out, "the limit itself takes no time that could be seen.")
+	require.NotContains(t, out, free, "there are none, so nothing is said of them")
+}
+
+// A limit whose ideal time is below what can be seen is not held against it: "0s (x 2363055.70)" told nobody anything.
+func TestRateBeyondMeasure(t *testing.T) {
+	t.Parallel()
+	status, out, errs := call(t.Context(), "-jobs", "30", "-free", "10", "-rate", "1000000000/s")
+	require.Equal(t, cli.OK, status, "%s%s", out, errs)
+	require.Equal(t, "below 10ms", figures(t, out, limited)["ideal"])
+	require.Contains(t, out, "the limit itself takes no time that could be seen, and the free ones must not wait for them.")
+	require.NotContains(t, out, "(x ")
 }
 
 // A run on somebody's Redis, even an interrupted one, touches nothing there and leaves nothing behind.
@@ -112,7 +130,7 @@ func TestRealRedis(t *testing.T) {
 	before := keys(t, addr)
 
 	status, out, errs := call(t.Context(), "-redis", addr, "-jobs", "40", "-free", "20", "-rate", "40/s")
-	require.Equal(t, exitOK, status, "%s%s", out, errs)
+	require.Equal(t, cli.OK, status, "%s%s", out, errs)
 	require.Contains(t, out, "the Redis at "+addr)
 	require.Equal(t, "40", figures(t, out, limited)["done"])
 	require.Equal(t, "20", figures(t, out, free)["done"])
@@ -121,7 +139,7 @@ func TestRealRedis(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
 	defer cancel()
 	status, out, errs = call(ctx, "-redis", addr, "-rate", "1/s")
-	require.Equal(t, exitInterrupted, status, "%s%s", out, errs)
+	require.Equal(t, cli.Interrupted, status, "%s%s", out, errs)
 	require.Equal(t, before, keys(t, addr))
 }
 
@@ -142,7 +160,7 @@ func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	status, out, errs := call(ctx, "-jobs", "50", "-free", "10", "-rate", "1/s", "-burst", "3")
-	require.Equal(t, exitInterrupted, status, "%s%s", out, errs)
+	require.Equal(t, cli.Interrupted, status, "%s%s", out, errs)
 
 	left := regexp.MustCompile(`Left in the queue: (\d+) pending, (\d+) scheduled, (\d+) retry\.`).FindStringSubmatch(out)
 	require.NotNil(t, left, out)
@@ -163,7 +181,7 @@ func TestInterruptBeforeTheFirstJob(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	status, out, errs := call(ctx, "-jobs", "50", "-free", "10")
-	require.Equal(t, exitInterrupted, status, "%s%s", out, errs)
+	require.Equal(t, cli.Interrupted, status, "%s%s", out, errs)
 	require.Contains(t, out, "Left in the queue: 0 pending, 0 scheduled, 0 retry. Not enqueued any more: 60.")
 }
 
@@ -181,7 +199,7 @@ func TestLost(t *testing.T) {
 	status, out, errs := call(t.Context(), "-redis", m.Addr(), "-jobs", "40", "-free", "0", "-rate", "20/s", "-burst", "1")
 	cancel()
 	require.Equal(t, 2, <-stolen)
-	require.Equal(t, exitBroken, status, "%s%s", out, errs)
+	require.Equal(t, cli.Broken, status, "%s%s", out, errs)
 	row := figures(t, out, limited)
 	require.Equal(t, "38", row["done"])
 	require.Equal(t, "2", row["lost"])
@@ -213,7 +231,7 @@ func TestUnreachable(t *testing.T) {
 	require.NoError(t, l.Close())
 
 	status, out, errs := call(t.Context(), "-redis", addr)
-	require.Equal(t, exitBroken, status)
+	require.Equal(t, cli.Broken, status)
 	require.Empty(t, out)
 	require.Equal(t, 1, strings.Count(errs, "\n"), errs)
 	require.Contains(t, errs, "demo: -redis "+addr+": must be a Redis that answers: ")
@@ -227,7 +245,7 @@ func TestRedisGoesAway(t *testing.T) {
 	stop := time.AfterFunc(time.Second, m.Close)
 	defer stop.Stop()
 	status, _, errs := call(t.Context(), "-redis", m.Addr(), "-jobs", "100", "-free", "0", "-rate", "1/s")
-	require.Equal(t, exitBroken, status)
+	require.Equal(t, cli.Broken, status)
 	require.Contains(t, errs, "demo: no answer from Redis for ")
 	require.Contains(t, errs, "demo: the queue's books cannot be read: ")
 }
