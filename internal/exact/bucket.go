@@ -123,11 +123,8 @@ func (b *Bucket) SetRate(n, d uint64) {
 	b.level = Rescale(b.level, was, d)
 }
 
-// SetBurst changes what a full Bucket holds. What it holds now it keeps, up to that.
-func (b *Bucket) SetBurst(burst uint64) {
-	b.burst, b.full = burst, Mul(burst, b.d)
-	b.Clip(b.full)
-}
+// SetBurst changes what a full Bucket holds. What it holds now it keeps, be it more than that: see Clip.
+func (b *Bucket) SetBurst(burst uint64) { b.burst, b.full = burst, Mul(burst, b.d) }
 
 // Rescale turns parts of 1/was into parts of 1/is, rounded down.
 func Rescale(parts U128, was, is uint64) U128 {

@@ -50,6 +50,7 @@ func (l *Line) SetRate(r sluice.Rate) error {
 	}
 	l.changeLocked(func(int64) {
 		l.bucket.Clip(l.limitLocked())
+		l.peaks.Note(l.bucket.Level(), l.bucket.Full())
 		_, was := l.cfg.Rate.Fraction()
 		n, is := r.Fraction()
 		l.peaks.Rescale(uint64(was), uint64(is))
@@ -78,6 +79,7 @@ func (l *Line) SetBurst(b int) error {
 	l.changeLocked(func(int64) {
 		l.peaks.Note(l.bucket.Level(), l.bucket.Full())
 		l.bucket.SetBurst(uint64(b))
+		l.bucket.Clip(l.limitLocked()) // a large head keeps what has gathered for it
 		l.cfg.Burst = b
 	})
 	return nil
@@ -138,11 +140,11 @@ func (l *Line) Level() float64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.settleLocked(l.nowLocked())
-	full := l.bucket.Full()
-	if full == (exact.U128{}) {
-		return 0
+	outside := l.units.Add(l.slots.units)
+	if l.cfg.Rate == sluice.Unlimited {
+		return float64(outside.Int64())
 	}
-	return l.bucket.Float(full.Sub(l.bucket.Level()).Add(l.bucket.PartsOf(l.units.Add(l.slots.units))))
+	return l.bucket.Float(l.bucket.Full().Sub(l.bucket.Level()).Add(l.bucket.PartsOf(outside)))
 }
 
 // Stats returns a snapshot.

@@ -132,7 +132,14 @@ func (m *model) take(p *item) {
 	m.note()
 }
 
-func (m *model) note() { m.past = append(m.past, new(big.Rat).Set(m.level)) }
+// note writes the level down. From a full bucket all spills, whatever a full one holds later.
+func (m *model) note() {
+	level := new(big.Rat).Set(m.level)
+	if level.Cmp(rat(m.burst)) >= 0 {
+		level.SetInt64(math.MaxInt64)
+	}
+	m.past = append(m.past, level)
+}
 
 func (m *model) settle(now int64) {
 	for {
@@ -240,11 +247,28 @@ func (m *model) leave(p *item) {
 	}
 }
 
+func (m *model) setBurst(b int64) {
+	m.note()
+	m.burst = b
+	if most := m.most(); m.level.Cmp(most) > 0 {
+		m.level.Set(most)
+	}
+}
+
 func (m *model) setRate(n, d int64) {
+	m.note()
 	m.n, m.d = n, d
-	// The level is kept in whole parts of 1/d.
-	parts := new(big.Rat).Mul(m.level, rat(d))
-	m.level.SetFrac(new(big.Int).Quo(parts.Num(), parts.Denom()), big.NewInt(d))
+	// The level is kept in whole parts of 1/d, rounded down; what it has been, rounded up, or what comes back for it
+	// would be a part too much.
+	whole := func(level *big.Rat, up int64) {
+		parts := new(big.Rat).Mul(level, rat(d))
+		q := new(big.Int).Quo(parts.Num(), parts.Denom())
+		level.SetFrac(q.Add(q, big.NewInt(up)), big.NewInt(d))
+	}
+	whole(m.level, 0)
+	for _, level := range m.past {
+		whole(level, 1)
+	}
 	for _, p := range m.told {
 		p.over = new(big.Rat)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 	"time"
 
@@ -14,12 +15,11 @@ import (
 
 // pair runs one program on a Line and on the model.
 type pair struct {
-	t     *testing.T
-	l     *Line
-	m     *model
-	now   int64
-	held  []held
-	rated bool // the rate was set: what comes back after a turn may be a part less
+	t    *testing.T
+	l    *Line
+	m    *model
+	now  int64
+	held []held
 }
 
 type held struct {
@@ -43,7 +43,7 @@ func FuzzOracle(f *testing.F) {
 			Now: func() time.Time { return time.Unix(0, p.now) },
 		})
 		rn, rd := rate.Fraction()
-		p.m = &model{n: rn, d: int64(rd), burst: int64(burst), pacer: pacer, level: rat(int64(burst))}
+		p.m = &model{n: rn, d: int64(rd), burst: int64(burst), pacer: pacer, level: rat(int64(burst)), paused: math.MinInt64}
 		for i := 0; i+1 < len(program); i += 2 {
 			p.step(program[i], int64(program[i+1]))
 			p.compare()
@@ -61,9 +61,9 @@ func (p *pair) step(op byte, arg int64) {
 	case 0, 1:
 		p.now += arg * p.interval() / 16
 	case 2:
-		p.now = max(p.now-arg*p.interval()/64, 0)
+		p.now -= arg * p.interval() / 64
 	case 3:
-		p.try(n)
+		p.try(n, op&8 != 0)
 	case 4, 5:
 		if !p.fits(int64(n)) {
 			n = 1
@@ -98,12 +98,21 @@ func (p *pair) step(op byte, arg int64) {
 
 func (p *pair) fits(n int64) bool { return !p.l.cfg.Pacer || n <= p.m.burst }
 
-func (p *pair) try(n int) {
+func (p *pair) try(n int, reserve bool) {
 	p.m.settle(p.now)
 	m := p.m
 	want := sluice.Decision{Allowed: true}
 	it := &item{n: int64(n)}
-	d, err := p.l.Try(context.Background(), n)
+	var d sluice.Decision
+	var err error
+	if reserve {
+		var r sluice.Reservation
+		if r, d, err = p.l.TryReserve(context.Background(), n); r != nil {
+			p.held = append(p.held, held{r, it})
+		}
+	} else {
+		d, err = p.l.Try(context.Background(), n)
+	}
 	if m.pacer && int64(n) > m.burst {
 		require.ErrorIs(p.t, err, sluice.ErrTooLarge)
 		return
@@ -114,6 +123,10 @@ func (p *pair) try(n int) {
 		m.take(it)
 	case m.pacer && m.fits(it.n):
 		it.turn, it.over = m.tail(it.n)
+		if it.turn == math.MaxInt64 {
+			want = sluice.Decision{RetryAfter: sluice.Never}
+			break
+		}
 		want.Delay = time.Duration(max(it.turn-p.now, 0))
 		i := 0
 		for i < len(m.told) && m.told[i].turn <= it.turn {
@@ -121,9 +134,8 @@ func (p *pair) try(n int) {
 		}
 		m.told = append(m.told[:i:i], append([]*item{it}, m.told[i:]...)...)
 	case m.pacer:
-		require.False(p.t, d.Allowed)
-		require.Positive(p.t, d.RetryAfter)
-		want = d
+		want = sluice.Decision{RetryAfter: d.RetryAfter}
+		p.truthful(it.n, d.RetryAfter)
 	case it.n > m.burst:
 		want = sluice.Decision{RetryAfter: sluice.Never}
 	default:
@@ -135,6 +147,19 @@ func (p *pair) try(n int) {
 	require.Equal(p.t, want, d, "Try %d at %d", n, p.now)
 }
 
+// truthful wants a full pacer to have room for n after the wait, if nobody else comes, and not a nanosecond before.
+func (p *pair) truthful(n int64, wait time.Duration) {
+	if wait == sluice.Never {
+		return // farther than a clock goes
+	}
+	for early, want := range []bool{true, false} {
+		c := p.m.copy()
+		at := p.now + int64(wait) - int64(early)
+		c.settle(at)
+		require.Equal(p.t, want, c.free(n, at) || c.fits(n), "RetryAfter %v less %d ns at %d", wait, early, p.now)
+	}
+}
+
 func (p *pair) cancel(arg int64) {
 	if len(p.held) == 0 {
 		return
@@ -143,11 +168,8 @@ func (p *pair) cancel(arg int64) {
 	i := int(arg) % len(p.held)
 	h := p.held[i]
 	granted := true
-	for _, q := range p.m.line {
+	for _, q := range slices.Concat(p.m.line, p.m.told) {
 		granted = granted && q != h.p
-	}
-	if granted && p.rated {
-		return
 	}
 	h.r.Cancel()
 	h.r.Cancel() // again is nothing
@@ -178,19 +200,13 @@ func (p *pair) change(arg int64) {
 				p.m.level.Set(most)
 			}
 			p.m.setRate(n, int64(d))
-			p.rated = true
 		}
 	case 2:
 		if p.m.pacer {
 			return
 		}
 		require.NoError(p.t, p.l.SetBurst(int(arg%7)+1))
-		p.m.note()
-		p.m.burst = arg%7 + 1
-		if p.m.level.Cmp(rat(p.m.burst)) > 0 {
-			p.m.level = rat(p.m.burst)
-		}
-		p.rated = true // a mark forgets at the old burst
+		p.m.setBurst(arg%7 + 1)
 	}
 	p.m.settle(p.now)
 }
@@ -209,6 +225,9 @@ func (p *pair) compare() {
 					want = time.Duration(max(p.m.turn(q)-p.now, 0))
 				}
 			}
+		}
+		if slices.Contains(p.m.told, h.p) {
+			want = time.Duration(max(h.p.turn-p.now, 0))
 		}
 		require.Equal(p.t, want, h.r.Delay(), "Delay at %d", p.now)
 	}

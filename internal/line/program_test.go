@@ -41,6 +41,7 @@ type program struct {
 	start time.Time
 	calls []*caller // in line, as the model sees it
 	held  []held
+	told  []held // by TryReserve: granted when it was told
 	shut  bool
 	sum   sluice.Stats // what the model has counted
 }
@@ -218,18 +219,18 @@ func (p *program) reserve() {
 func (p *program) try() {
 	n := 1 + p.r.Int64N(p.m.burst)
 	free := p.m.free(n, p.now())
-	d, err := p.l.Try(context.Background(), int(n))
+	r, d, err := p.l.TryReserve(context.Background(), int(n))
+	it := &item{n: n}
 	switch {
 	case p.shut:
 		require.ErrorIs(p.t, err, sluice.ErrClosed)
 		p.sum.Refused++
 	case free:
 		require.True(p.t, d.Allowed)
-		p.m.take(&item{n: n})
+		p.m.take(it)
 		p.sum.Granted++
 		p.sum.Units += uint64(n)
 	case p.m.pacer && p.m.fits(n):
-		it := &item{n: n}
 		it.turn, it.over = p.m.tail(n)
 		require.Equal(p.t, sluice.Decision{Allowed: true, Delay: time.Duration(it.turn - p.now())},
 			sluice.Decision{Allowed: d.Allowed, Delay: d.Delay})
@@ -240,6 +241,9 @@ func (p *program) try() {
 		p.m.told = slices.Insert(p.m.told, i, it)
 		p.sum.Granted++
 		p.sum.Units += uint64(n)
+		if p.r.IntN(2) == 0 {
+			p.told = append(p.told, held{r, it})
+		}
 	default:
 		require.False(p.t, d.Allowed)
 		p.sum.Refused++
@@ -253,6 +257,16 @@ func (p *program) leave() {
 		c.cancel()
 		p.gone(c, context.Canceled)
 		return
+	}
+	for i, h := range p.told {
+		if slices.Contains(p.m.told, h.p) && p.r.IntN(2) == 0 {
+			h.r.Cancel()
+			p.m.leave(h.p)
+			p.told = slices.Delete(p.told, i, i+1)
+			p.sum.Canceled++
+			p.sum.Units -= uint64(h.p.n)
+			return
+		}
 	}
 	for i, h := range p.held {
 		if slices.Contains(p.m.line, h.p) {
@@ -283,11 +297,8 @@ func (p *program) change() {
 			p.m.setRate(n, int64(d))
 		}
 	case k < 9 && !p.m.pacer:
-		p.m.burst = 1 + p.r.Int64N(8)
+		p.m.setBurst(1 + p.r.Int64N(8))
 		require.NoError(p.t, p.l.SetBurst(int(p.m.burst)))
-		if p.m.level.Cmp(rat(p.m.burst)) > 0 {
-			p.m.level = rat(p.m.burst)
-		}
 	case k == 9 && p.r.IntN(4) == 0:
 		require.NoError(p.t, p.l.Close())
 		p.shut = true

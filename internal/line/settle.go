@@ -46,7 +46,13 @@ func (l *Line) settleLocked(now int64) {
 			l.slots.start(&l.bucket, first)
 			l.slots.remove(first)
 			l.takeLocked(first)
+			if l.cfg.Strict && first.asleep > 0 { // granted when it was due, as told, but what follows waits for it
+				first.report, l.held = true, first
+			}
 			l.endLocked(first, granted)
+			if l.held != nil {
+				return
+			}
 			continue
 		}
 		p := l.head
@@ -164,11 +170,23 @@ func (l *Line) placeLocked(p *place) int64 {
 	if len(l.slots.list) > 0 {
 		return l.planLocked(p)
 	}
-	var ahead exact.U128
-	for q := l.head; q != p; q = q.next {
+	return l.dueLocked(l.aheadLocked(p), l.needLocked(p.n), l.limitLocked())
+}
+
+// aheadLocked returns the units ahead of p, which stands in the line: counted from the nearer end, because the line
+// can be long, and mostly the newest ask.
+func (l *Line) aheadLocked(p *place) exact.U128 {
+	var ahead, behind exact.U128
+	for q, b := l.head, p; ; q, b = q.next, b.next {
+		if q == p {
+			return ahead
+		}
 		ahead = ahead.Add(exact.U128{Lo: uint64(q.n)})
+		behind = behind.Add(exact.U128{Lo: uint64(b.n)})
+		if b.next == nil {
+			return l.units.Sub(behind)
+		}
 	}
-	return l.dueLocked(ahead, l.needLocked(p.n), l.limitLocked())
 }
 
 // armLocked sets the timer for the next turn, if anybody sleeps.

@@ -65,7 +65,12 @@ func (l *Line) tryLocked(n int, p *place) (sluice.Decision, error) {
 		if p == nil {
 			p = &place{n: n}
 		}
-		p.state, p.joined, p.turn = told, now, l.tailLocked(p)
+		turn := l.tailLocked(p)
+		if turn == never {
+			d = sluice.Decision{RetryAfter: sluice.Never} // a promise that lies beyond the end of time binds all others
+			break
+		}
+		p.state, p.joined, p.turn = told, now, turn
 		l.slots.add(p)
 		l.slots.holed = l.slots.holed || now < l.paused // a told start does not end with the pause
 		l.countLocked(n, p.turn-now)
@@ -99,7 +104,11 @@ func (l *Line) thereLocked() int {
 	if l.held != nil {
 		return 0
 	}
+	outside := l.units.Add(l.slots.units)
+	if l.cfg.Rate == sluice.Unlimited {
+		return int((exact.U128{Lo: uint64(l.cfg.Burst)}).Sub(outside).Int64())
+	}
 	parts := exact.Least(l.bucket.Level(), l.bucket.Full())
-	units := l.bucket.Units(parts.Sub(l.bucket.PartsOf(l.units.Add(l.slots.units))))
+	units := l.bucket.Units(parts.Sub(l.bucket.PartsOf(outside)))
 	return int(min(units.Int64(), math.MaxInt))
 }

@@ -103,8 +103,11 @@ func (l *Line) roomLocked(n int) (int64, bool) {
 		due, _ := l.nextLocked()
 		return due, false
 	}
-	need := l.bucket.PartsOf(l.units.Add(l.slots.units).Add(exact.U128{Lo: uint64(n)}))
+	units := l.units.Add(l.slots.units).Add(exact.U128{Lo: uint64(n)})
+	need := l.bucket.PartsOf(units)
 	switch {
+	case l.cfg.Rate == sluice.Unlimited: // units are worth no parts, but the line that a pause makes is bounded
+		return l.paused, !(exact.U128{Lo: uint64(l.cfg.Burst)}).Less(units)
 	case l.bucket.Has(need):
 		return 0, true
 	case l.slots.holed:
@@ -121,7 +124,9 @@ func (l *Line) deadlineLocked(ctx context.Context, now int64) int64 {
 	switch {
 	case !ok:
 		return never
-	case l.cfg.Now != nil: // contexts do not run by that clock
+	case l.cfg.Now != nil, deadline == deadline.Round(0):
+		// Contexts do not run by a clock of the caller's; and a deadline that has no monotonic reading, as one that came
+		// over a wire, would be measured from base by the wall clock, which may have been set since.
 		return add(now, int64(time.Until(deadline)))
 	}
 	return int64(deadline.Sub(l.base))
