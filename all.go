@@ -14,10 +14,13 @@ import (
 //
 // Wait takes a place in the line of each and returns when the last turn has come; each limit keeps its law by its own
 // books, in which the units count from its own turn on. What is refused carries the Rate and Burst of the limit that
-// refused. Try is allowed when all allow it: Delay, RetryAfter and ResetAfter are then the longest, Remaining is the
-// least. Pause goes to each. Stats counts the calls to the joined Limiter and shows the slowest rate, the smallest
-// burst, the least available and the longest line; its Units are less all that was cancelled, also where a limit could
-// not take all of it back.
+// refused; of several, of the one that needs longest. Try is allowed when all allow it: Delay, RetryAfter and ResetAfter
+// are then the longest, Remaining is the least. Pause goes to each, also when another of them has an error to return.
+//
+// Stats counts the calls to the joined Limiter and shows the slowest rate, the smallest burst, the least available and
+// the longest line; its Units are less all that was cancelled, also where a limit could not take all of it back. A
+// Reservation is counted as granted when somebody sees that its turn has come, by Delay, Wait or Cancel. The limits'
+// own Stats count what they were asked: where one refuses, the others have granted and got back, or been cancelled.
 //
 // The same limit given twice is charged twice. All of nothing is unlimited; All of one is that one. A nil limit makes
 // every call ErrInvalid. Any number of goroutines may share the Limiter; it has no state that must be closed. Build it
@@ -79,19 +82,33 @@ func (a *all) reserve(ctx context.Context, call string, n int) (*allReservation,
 		return nil, err
 	}
 	r := &allReservation{all: a, n: n, since: time.Now()}
+	// A refusal does not end the round unless it is final: its RetryAfter is to be true of the limits that follow, too.
+	var latest error
+	var wait time.Duration
 	for _, l := range a.limits {
 		part, err := l.Reserve(ctx, n)
-		if err != nil {
-			needed := r.longest()
-			r.giveBack()
-			return nil, a.refused(n, err, needed)
+		if err == nil {
+			r.parts = append(r.parts, part)
+			continue
 		}
-		r.parts = append(r.parts, part)
+		var no *Refusal
+		if !errors.As(err, &no) || no.RetryAfter == Never {
+			r.giveBack()
+			return nil, a.refused(n, err, 0)
+		}
+		if latest == nil || no.RetryAfter > wait {
+			latest, wait = err, no.RetryAfter
+		}
+	}
+	if latest != nil {
+		needed := r.longest()
+		r.giveBack()
+		return nil, a.refused(n, latest, needed)
 	}
 	return r, nil
 }
 
-// refused counts a no, and makes its RetryAfter tell also what the limits before it would have needed.
+// refused counts a no, and makes its RetryAfter tell also what the limits that agreed would have needed.
 func (a *all) refused(n int, err error, needed time.Duration) error {
 	var r *Refusal
 	if n == 0 || !errors.As(err, &r) {

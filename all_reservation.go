@@ -88,6 +88,7 @@ func (r *allReservation) hopeless(ctx context.Context) error {
 	if !ok || ctx.Err() != nil {
 		return nil
 	}
+	left := time.Until(deadline) // before any Delay is looked at: what is due exactly then is not refused
 	no := &Refusal{Reason: ErrDeadline, N: r.n}
 	for i, p := range r.parts {
 		if d := p.Delay(); d > no.RetryAfter && d != Never {
@@ -95,13 +96,17 @@ func (r *allReservation) hopeless(ctx context.Context) error {
 			no.RetryAfter, no.Rate, no.Burst = d, s.Rate, s.Burst
 		}
 	}
-	if no.RetryAfter > 0 && no.RetryAfter > time.Until(deadline) {
+	if no.RetryAfter > 0 && no.RetryAfter > left {
 		return no
 	}
 	return nil
 }
 
 func (r *allReservation) Cancel() {
+	if r.gone() {
+		return
+	}
+	r.settle() // after the turn it is a grant that is given back
 	r.mu.Lock()
 	again, was := r.left, r.done
 	r.left, r.done = true, true

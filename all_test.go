@@ -270,6 +270,73 @@ func TestAllStats(t *testing.T) {
 	})
 }
 
+func TestAllRefusalIsTrueOfTheLimitsBehindItToo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		short, err := waiter.New(waiter.Config{Rate: sluice.PerSecond(1), Burst: 1, MaxWait: time.Millisecond})
+		require.NoError(t, err)
+		long, err := waiter.New(waiter.Config{Rate: sluice.Every(5 * time.Second), Burst: 1, MaxWait: time.Millisecond})
+		require.NoError(t, err)
+		patient := newWaiter(t, sluice.Every(9*time.Second), 1)
+		for _, l := range []sluice.Limiter{short, long, patient} {
+			require.NoError(t, l.Wait(background, 1))
+		}
+		var no *sluice.Refusal
+		require.ErrorAs(t, sluice.All(short, long).Wait(background, 1), &no)
+		require.Equal(t, sluice.Refusal{
+			Reason: sluice.ErrMaxWait, N: 1, RetryAfter: 5 * time.Second, Rate: sluice.Every(5 * time.Second), Burst: 1,
+		}, *no)
+		require.ErrorAs(t, sluice.All(short, patient).Wait(background, 1), &no)
+		require.Equal(t, 9*time.Second, no.RetryAfter)
+		require.ErrorAs(t, sluice.All(short, newWaiter(t, sluice.PerSecond(1), 1)).Wait(background, 2), &no)
+		require.ErrorIs(t, no, sluice.ErrTooLarge)
+		require.Zero(t, patient.Stats().Waiting)
+	})
+}
+
+func TestAllCountsACancelAfterTheTurnAsAGrantGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := newWaiter(t, sluice.PerSecond(1), 1), newWaiter(t, sluice.PerSecond(2), 1)
+		all := sluice.All(a, b)
+		require.NoError(t, all.Wait(background, 1))
+		r, err := all.Reserve(background, 1)
+		require.NoError(t, err)
+		time.Sleep(time.Second)
+		r.Cancel() // nobody has asked it before
+		r.Cancel()
+		s := all.Stats()
+		require.Equal(t, sluice.Stats{Granted: 2, Units: 1, Waited: time.Second},
+			sluice.Stats{Granted: s.Granted, Canceled: s.Canceled, Units: s.Units, Waited: s.Waited})
+	})
+}
+
+func TestAllGrantsWhatIsDueExactlyAtTheDeadline(t *testing.T) {
+	// On the real clock time passes between two looks at it: the deadline is looked at first.
+	for range 200 {
+		a, b := newWaiter(t, sluice.Every(2*time.Millisecond), 1), newWaiter(t, sluice.Every(2*time.Millisecond), 1)
+		all := sluice.All(a, b)
+		require.NoError(t, all.Wait(background, 1))
+		r, err := all.Reserve(background, 1)
+		require.NoError(t, err)
+		left := r.Delay()
+		ctx, cancel := context.WithTimeout(background, left)
+		require.NotErrorIs(t, r.Wait(ctx), sluice.ErrDeadline)
+		cancel()
+	}
+}
+
+func TestAllPausesEachAlsoWhenOneIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, err := waiter.New(waiter.Config{Rate: sluice.PerSecond(3), Burst: 3})
+		require.NoError(t, err)
+		b := newWaiter(t, sluice.PerSecond(5), 5)
+		require.NoError(t, a.Close())
+		require.ErrorIs(t, sluice.All(a, b).Pause(background, time.Minute), sluice.ErrClosed)
+		d, err := b.Try(background, 1)
+		require.NoError(t, err)
+		require.Equal(t, time.Minute, d.RetryAfter)
+	})
+}
+
 func TestAllPausesEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := newWaiter(t, sluice.PerSecond(3), 3), newWaiter(t, sluice.PerSecond(5), 5)

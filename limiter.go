@@ -10,7 +10,8 @@ type Waiter interface {
 	Wait(ctx context.Context, n int) error
 }
 
-// A Limiter is the whole contract. waiter.Limiter and leaky.Pacer keep it, and so does what All returns.
+// A Limiter is the whole contract. waiter.Limiter, leaky.Pacer, a key's view of keyed.Map and cluster.Limiter keep it,
+// and so does what All returns of them.
 //
 // Any number of goroutines may share one Limiter. n == 0 costs nothing and returns at once. n < 0 and a nil ctx are
 // ErrInvalid. A ctx that is done already is ctx's own error. On any error nothing was taken.
@@ -85,7 +86,7 @@ type Stats struct {
 	Rate      Rate
 	Burst     int           // or a leaky bucket's Capacity
 	Available int           // whole units that could be taken now; 0 while somebody is in line or a pause holds
-	Waiting   int           // callers in line, and Reservations whose turn has not come
+	Waiting   int           // callers in line, and Reservations that Reserve made and whose turn has not come
 	Granted   uint64        // calls granted
 	Refused   uint64        // calls refused
 	Canceled  uint64        // calls that left the line because their ctx ended, and Reservations cancelled before their turn

@@ -28,8 +28,9 @@ type Refusal struct {
 	Reason error
 	// N is the number of units that was asked for.
 	N int
-	// RetryAfter is the least wait after which the same call succeeds if nobody else comes: the wait that it would
-	// have needed; for a full line, until its head's turn. Never if no waiting helps.
+	// RetryAfter tells when to come back. For ErrDeadline and ErrMaxWait it is the wait that was needed: a call that
+	// may wait as long succeeds now, and one that may not wait at all succeeds then, if nobody else comes. For ErrFull
+	// it is the wait until there is room. Never if no waiting helps.
 	RetryAfter time.Duration
 	// Rate and Burst (a leaky bucket's Capacity) tell which limit refused, where several were asked.
 	Rate  Rate
