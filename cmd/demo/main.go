@@ -22,6 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/fadf4e53/sluice/cmd/demo/internal/cli"
+	"github.com/fadf4e53/sluice/cmd/demo/internal/compare"
 	"github.com/fadf4e53/sluice/cmd/demo/internal/queuerun"
 )
 
@@ -41,6 +42,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 func commands() []entry {
 	return []entry{
 		{"queue", "a rate limit on an Asynq queue: nothing dropped, nothing too early (the default)", queuerun.Command()},
+		{"compare", "five limiters under the same arrivals, on a virtual clock, as table and picture", compare.Command()},
 	}
 }
 
