@@ -5,6 +5,8 @@ import (
 
 	"github.com/fadf4e53/sluice"
 	"github.com/fadf4e53/sluice/cmd/demo/internal/sim"
+	"github.com/fadf4e53/sluice/leaky"
+	"github.com/fadf4e53/sluice/waiter"
 )
 
 // settings are what the flags say.
@@ -54,10 +56,10 @@ var limiters = []limiter{
 		return &clamp{clock: c, rate: float64(s.limit), burst: float64(s.burst), tokens: float64(s.burst), most: s.wait}, nil
 	}},
 	{"Token bucket: sluice/waiter", "sluice/waiter", true, withBurst, func(c *sim.Clock, s settings) (sim.Limiter, error) {
-		return sim.Bucket(c, rate(s), s.burst, s.wait)
+		return sim.Bucket(c, waiter.Config{Rate: rate(s), Burst: s.burst, MaxWait: s.wait})
 	}},
 	{"Leaky bucket: sluice/leaky", "sluice/leaky", true, wholeLimit, func(c *sim.Clock, s settings) (sim.Limiter, error) {
-		return sim.Pacer(c, rate(s), 1+int(rate(s).UnitsIn(s.wait)))
+		return sim.Pacer(c, leaky.Config{Rate: rate(s), Capacity: 1 + int(rate(s).UnitsIn(s.wait))})
 	}},
 }
 

@@ -9,6 +9,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/leaky"
+	"github.com/fadf4e53/sluice/waiter"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -22,7 +24,7 @@ func herd(n int, at time.Duration) []Arrival {
 // The token bucket lets its burst go and the rest one interval after the other, to the nanosecond.
 func TestBucket(t *testing.T) {
 	var clock Clock
-	l, err := Bucket(&clock, sluice.PerSecond(10), 2, 300*ms)
+	l, err := Bucket(&clock, waiter.Config{Rate: sluice.PerSecond(10), Burst: 2, MaxWait: 300 * ms})
 	require.NoError(t, err)
 	out := Run(&clock, herd(7, 50*ms), l)
 	require.Equal(t, []time.Duration{50 * ms, 50 * ms, 150 * ms, 250 * ms, 350 * ms}, out.Starts)
@@ -37,7 +39,7 @@ func TestBucket(t *testing.T) {
 // Requirement: 50/s starts at 0, 20, 40 ms … whatever the arrivals.
 func TestPacer(t *testing.T) {
 	var clock Clock
-	l, err := Pacer(&clock, sluice.PerSecond(50), 4)
+	l, err := Pacer(&clock, leaky.Config{Rate: sluice.PerSecond(50), Capacity: 4})
 	require.NoError(t, err)
 	out := Run(&clock, herd(6, 0), l)
 	require.Equal(t, []time.Duration{0, 20 * ms, 40 * ms, 60 * ms}, out.Starts)
@@ -47,7 +49,7 @@ func TestPacer(t *testing.T) {
 // Who hangs up makes room: all behind move up.
 func TestLeavers(t *testing.T) {
 	var clock Clock
-	l, err := Bucket(&clock, sluice.PerSecond(10), 1, 0)
+	l, err := Bucket(&clock, waiter.Config{Rate: sluice.PerSecond(10), Burst: 1})
 	require.NoError(t, err)
 	arrivals := []Arrival{{}, {Patience: 100 * ms}, {Patience: 150 * ms}, {Patience: 150 * ms}, {}, {}}
 	out := Run(&clock, arrivals, l)

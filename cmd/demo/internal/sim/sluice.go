@@ -3,16 +3,16 @@ package sim
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/fadf4e53/sluice"
 	"github.com/fadf4e53/sluice/leaky"
 	"github.com/fadf4e53/sluice/waiter"
 )
 
-// Bucket returns sluice's token bucket on this clock. Who would wait longer than most is refused; 0: nobody is.
-func Bucket(clock *Clock, rate sluice.Rate, burst int, most time.Duration) (Limiter, error) {
-	l, err := waiter.New(waiter.Config{Rate: rate, Burst: burst, MaxWait: most, Now: clock.Now})
+// Bucket returns sluice's token bucket on this clock.
+func Bucket(clock *Clock, c waiter.Config) (Limiter, error) {
+	c.Now = clock.Now
+	l, err := waiter.New(c)
 	if err != nil {
 		return nil, err
 	}
@@ -20,8 +20,9 @@ func Bucket(clock *Clock, rate sluice.Rate, burst int, most time.Duration) (Limi
 }
 
 // Pacer returns sluice's leaky bucket on this clock.
-func Pacer(clock *Clock, rate sluice.Rate, capacity int) (Limiter, error) {
-	l, err := leaky.New(leaky.Config{Rate: rate, Capacity: capacity, Now: clock.Now})
+func Pacer(clock *Clock, c leaky.Config) (Limiter, error) {
+	c.Now = clock.Now
+	l, err := leaky.New(c)
 	if err != nil {
 		return nil, err
 	}

@@ -50,8 +50,8 @@ The exit status is 0 when that is so, 1 when not, 130 after an interrupt.`,
 }
 
 func flags(fs *flag.FlagSet, s *settings) {
-	*s = settings{rate: sluice.PerSecond(20), burst: 5, n: 100, leave: 50, after: time.Second}
-	cli.Rate(fs, &s.rate, "rate", "how often goroutines may start, as `units/time`: 20/s, 3/min, 10/2s")
+	*s = settings{rate: sluice.PerSecond(25), burst: 5, n: 100, leave: 50, after: 900 * time.Millisecond}
+	cli.Rate(fs, &s.rate, "rate", "how often goroutines may start, as `units/time`: 25/s, 3/min, 10/2s")
 	cli.Count(fs, &s.burst, "burst", 1, 1_000_000, "up to `n` may start at once")
 	cli.Count(fs, &s.n, "n", 1, 100_000, "`n` goroutines come, all at once")
 	cli.Count(fs, &s.leave, "leave", 0, 100_000, "the next `n` in line give up")
