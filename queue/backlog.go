@@ -100,7 +100,7 @@ func (g *Gate) takeLocked(p *parked, t *turn) {
 		case p.lane != t.lane: // Route has changed its mind
 			t.asked = true
 			p.lane.claims--
-			t.spare = p.lane.spareLocked()
+			t.spare = p.lane.spareLocked(p.n)
 		}
 	}
 	if p.lane != nil && p.lane != t.lane {
@@ -142,7 +142,11 @@ func (g *Gate) placeFor(t *turn) sluice.Reservation {
 		g.mu.Lock()
 		i := slices.IndexFunc(l.places, func(p place) bool { return p.n == t.n })
 		if i < 0 {
+			spare := l.spareLocked(t.n)
 			g.mu.Unlock()
+			if spare != nil { // its Cost is another now
+				spare.Cancel()
+			}
 			return nil
 		}
 		p := l.places[i]
@@ -155,14 +159,18 @@ func (g *Gate) placeFor(t *turn) sluice.Reservation {
 	}
 }
 
-// spareLocked takes away a place that nobody has a claim to any more.
-func (l *lane) spareLocked() sluice.Reservation {
+// spareLocked takes away a place that nobody has a claim to any more, now that a task of n units does not ask for it.
+func (l *lane) spareLocked(n int) sluice.Reservation {
 	if len(l.places) <= l.claims {
 		return nil
 	}
-	last := l.places[len(l.places)-1]
-	l.places = slices.Delete(l.places, len(l.places)-1, len(l.places))
-	return last
+	i := len(l.places) - 1
+	for i > 0 && l.places[i].n != n {
+		i--
+	}
+	spare := l.places[i]
+	l.places = slices.Delete(l.places, i, i+1)
+	return spare
 }
 
 // sweepLocked forgets tasks that never came back, when their number has doubled since it last looked.

@@ -68,8 +68,13 @@ func (g *Gate) callNext(ctx context.Context, p *parked, turn sluice.Reservation)
 func (g *Gate) first(ctx context.Context, l *lane) *parked {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(l.waits) > 0 && ctx.Err() == nil {
+	switch {
+	case len(l.waits) == 0:
+	case ctx.Err() == nil:
 		return l.waits[0]
+	case g.run.Err() == nil: // Drain, and Configure before we saw it
+		go g.call(g.run, l)
+		return nil
 	}
 	l.calling = false
 	g.forgetLocked(l)
@@ -163,34 +168,36 @@ func (g *Gate) summon(ctx context.Context, l *lane, n int, turn sluice.Reservati
 	end := time.Now().Add(wait + lateCall)
 	p.expiry = time.AfterFunc(wait, func() { g.miss(ctx, p, end, arrival) })
 	g.mu.Unlock()
-	g.bring(ctx, p, slot != nil)
+	switch g.bring(ctx, p, slot != nil) {
+	case busy: // deferred this moment, it may still be on its way into Asynq's books: others need not wait for it
+		go g.bringSoon(ctx, p, slot != nil)
+	case unreachable:
+		sleep(ctx, unknownWait/4)
+	}
 	return true
 }
 
-// bring has Asynq put a task into its pending list. A task that was deferred this moment may still be on its way into
-// Asynq's books, half a millisecond mostly.
-func (g *Gate) bring(ctx context.Context, p *parked, first bool) {
-	for try := range 50 {
-		switch g.caller.pull(ctx, p.key, first) {
-		case pulled:
-			return
-		case gone:
-			g.giveUp(p, false)
-			return
-		case unreachable:
-			g.giveUp(p, true)
-			sleep(ctx, unknownWait/4)
-			return
-		}
-		if !g.isOut(p) {
-			return
-		}
-		if time.Since(p.since) > time.Second {
-			break
-		}
-		sleep(ctx, time.Duration(min(try+1, 10))*time.Millisecond)
+// bring has Asynq put a task into its pending list.
+func (g *Gate) bring(ctx context.Context, p *parked, first bool) answer {
+	a := g.caller.pull(ctx, p.key, first)
+	switch a {
+	case gone:
+		g.giveUp(p, false)
+	case unreachable:
+		g.giveUp(p, true)
 	}
-	g.giveUp(p, false) // somebody else runs it
+	return a
+}
+
+// bringSoon brings a task that Asynq is about to put away, half a millisecond mostly; else somebody runs it.
+func (g *Gate) bringSoon(ctx context.Context, p *parked, first bool) {
+	for try := 1; try < 50 && g.isOut(p) && time.Since(p.since) < time.Second; try++ {
+		sleep(ctx, time.Duration(min(try, 10))*time.Millisecond)
+		if g.bring(ctx, p, first) != busy {
+			return
+		}
+	}
+	g.giveUp(p, false)
 }
 
 func (g *Gate) isOut(p *parked) bool {
@@ -210,7 +217,7 @@ func (g *Gate) giveUp(p *parked, again bool) {
 	var spare sluice.Reservation
 	if !p.free {
 		p.lane.claims--
-		spare = p.lane.spareLocked()
+		spare = p.lane.spareLocked(p.n)
 	}
 	if again && !g.draining {
 		heap.Push(&p.lane.waits, p)

@@ -39,8 +39,9 @@ type serverKey struct{ gate *Gate }
 // costs Redis three commands.
 // The caller's own functions, or asynq's defaults where they are nil, are asked about everything else.
 //
-// Call it for each asynq.Server that the Gate serves. A Gate that was never asked says so once in the log and
-// hands nothing back: Asynq would count that as a failure. Configure makes a Gate whole again after Drain.
+// Call it for each asynq.Server that the Gate serves, last of all that changes its Config. Tasks of a server that it was
+// not asked for wait in place whatever they wait for, and the log says so once: Asynq would count a deferral as a failure.
+// Configure makes a Gate whole again after Drain.
 //
 // A nil Gate returns cfg as it is.
 func (g *Gate) Configure(cfg asynq.Config) asynq.Config {
@@ -61,7 +62,6 @@ func (g *Gate) Configure(cfg asynq.Config) asynq.Config {
 
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.server = s
 	if g.draining {
 		g.draining = false
 		if g.caller != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/alicebob/miniredis/v2"
 	"github.com/hibiken/asynq"
 
 	"github.com/fadf4e53/sluice"
@@ -66,13 +67,13 @@ func ExampleNewGate_route() {
 	if err != nil {
 		panic(err)
 	}
-	gate.Configure(asynq.Config{})
+	cfg := gate.Configure(asynq.Config{}) // for asynq.NewServer, which gives tasks their context
 	h := gate.Middleware(asynq.HandlerFunc(func(_ context.Context, t *asynq.Task) error {
 		fmt.Println("report for", string(t.Payload()))
 		return nil
 	}))
 	for _, customer := range []string{"acme", "acme", "acme", "globex", "nobody"} {
-		err := h.ProcessTask(context.Background(), asynq.NewTask("report", []byte(customer)))
+		err := h.ProcessTask(cfg.BaseContext(), asynq.NewTask("report", []byte(customer)))
 		if err != nil && !queue.IsDeferred(err) {
 			panic(err)
 		}
@@ -105,14 +106,28 @@ func ExampleSpreader() {
 	if err != nil {
 		panic(err)
 	}
-	client := asynq.NewClient(asynq.RedisClientOpt{Addr: "localhost:6379"})
+	store := miniredis.NewMiniRedis() // for this example; in production your Redis
+	if err := store.Start(); err != nil {
+		panic(err)
+	}
+	defer store.Close()
+	client := asynq.NewClient(asynq.RedisClientOpt{Addr: store.Addr()})
 	defer func() { _ = client.Close() }()
 	spread := queue.NewSpreader(client, plan)
 
-	_, err = spread.Enqueue(context.Background(), nil)
-	fmt.Println(err)
-	fmt.Println("places taken:", plan.Stats().Granted)
+	var last *asynq.TaskInfo
+	for i := range 100 {
+		info, err := spread.Enqueue(context.Background(), asynq.NewTask("report", nil))
+		if err != nil {
+			panic(err)
+		}
+		if last = info; i < 2 {
+			fmt.Println(info.State)
+		}
+	}
+	fmt.Println("the last in about", time.Until(last.NextProcessAt).Round(5*time.Second))
 	// Output:
-	// queue: Spreader.Enqueue task <nil>: must not be nil: invalid
-	// places taken: 0
+	// pending
+	// scheduled
+	// the last in about 10s
 }

@@ -33,7 +33,6 @@ type Gate struct {
 	lanes    map[sluice.Limiter]*lane     // one for each limiter that is in use
 	parked   map[taskKey]*parked          // what was handed back and has not started since
 	stands   map[*turn]context.CancelFunc // who waits in place, and how to make him leave
-	server   *server                      // the last one that was configured
 	draining bool                         //
 	run      context.Context              // ends with Drain: no more calls
 	halt     context.CancelFunc           //

@@ -82,7 +82,14 @@ func TestConfigureKeepsShorterIntervals(t *testing.T) {
 	cfg.ErrorHandler.HandleError(t.Context(), asynq.NewTask("t:a", nil), context.Canceled)
 }
 
-// process calls the Gate as asynq would, but for what only asynq can put into ctx.
+// served is a ctx as one of g's servers gives it to its tasks, and the Config that went through the Gate.
+func served(ctx context.Context, g *queue.Gate, cfg asynq.Config) (context.Context, asynq.Config) {
+	cfg.BaseContext = func() context.Context { return ctx }
+	cfg = g.Configure(cfg)
+	return cfg.BaseContext(), cfg
+}
+
+// process calls the Gate as asynq would, but for what only asynq can put into ctx: see served.
 func process(ctx context.Context, g *queue.Gate, h asynq.HandlerFunc) error {
 	if h == nil {
 		h = func(context.Context, *asynq.Task) error { return nil }
@@ -110,8 +117,7 @@ func TestWaitsInPlaceUpToMaxWaitElseDefers(t *testing.T) {
 			lim := limit(t, "1/3s", 1)
 			require.NoError(t, lim.Wait(t.Context(), 1))
 			g := gate(t, queue.Config{Limiter: lim, MaxWait: c.maxWait})
-			g.Configure(asynq.Config{})
-			ctx := t.Context()
+			ctx, _ := served(t.Context(), g, asynq.Config{})
 			if c.deadline > 0 {
 				// A Timeout: a whole second would look like a Deadline.
 				time.Sleep(1 * time.Nanosecond)
@@ -142,10 +148,10 @@ func TestReturnTimesAreRoundedUpAndGrow(t *testing.T) {
 		lim := limit(t, "2/s", 1)
 		require.NoError(t, lim.Wait(t.Context(), 1))
 		g := gate(t, queue.Config{Limiter: lim, MaxWait: ms})
-		cfg := g.Configure(asynq.Config{})
+		ctx, cfg := served(t.Context(), g, asynq.Config{})
 		time.Sleep(100 * ms)
 		for i := range 20 {
-			err := process(t.Context(), g, nil)
+			err := process(ctx, g, nil)
 			require.True(t, queue.IsDeferred(err))
 			slot := time.Now().Add(400*ms + time.Duration(i)*500*ms)
 			back := time.Unix(time.Now().Add(cfg.RetryDelayFunc(0, err, nil)).Unix(), 0) // as asynq keeps it
@@ -160,6 +166,7 @@ func TestServerThatWasNotConfiguredWaitsAndIsTold(t *testing.T) {
 		var log bytes.Buffer
 		lim := limit(t, "1/s", 1)
 		g := gate(t, queue.Config{Limiter: lim, MaxWait: ms, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		g.Configure(asynq.Config{}) // another server was
 		begun := time.Now()
 		for range 4 {
 			require.NoError(t, process(t.Context(), g, nil))
@@ -170,18 +177,35 @@ func TestServerThatWasNotConfiguredWaitsAndIsTold(t *testing.T) {
 	})
 }
 
+// Without Configure a handler's own Defer cannot go to Asynq either: the task stays in its slot, and the log says why.
+func TestDeferOnAServerThatWasNotConfiguredIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		g := gate(t, queue.Config{Limiter: limit(t, "1/s", 9), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		calls, begun := 0, time.Now()
+		require.NoError(t, process(t.Context(), g, func(context.Context, *asynq.Task) error {
+			if calls++; calls == 1 {
+				return queue.Defer(5 * time.Second)
+			}
+			return nil
+		}))
+		require.Equal(t, 5*time.Second, time.Since(begun))
+		require.Equal(t, 1, strings.Count(log.String(), "Gate.Configure"), log.String())
+	})
+}
+
 func TestCanceledTaskGivesItsPlaceBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := limit(t, "1/10s", 1)
 		require.NoError(t, lim.Wait(t.Context(), 1))
 		g := gate(t, queue.Config{Limiter: lim})
-		g.Configure(asynq.Config{})
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, _ := served(t.Context(), g, asynq.Config{})
+		leaves, cancel := context.WithCancel(ctx)
 		first, second := make(chan error, 1), make(chan error, 1)
 		begun := time.Now()
-		go func() { first <- process(ctx, g, nil) }()
+		go func() { first <- process(leaves, g, nil) }()
 		synctest.Wait()
-		go func() { second <- process(t.Context(), g, nil) }()
+		go func() { second <- process(ctx, g, nil) }()
 		synctest.Wait()
 		require.Equal(t, 2, g.Stats().Waiting)
 		cancel()
@@ -197,9 +221,9 @@ func TestDrainThenConfigureWorksAgain(t *testing.T) {
 		lim := limit(t, "1/10s", 1)
 		require.NoError(t, lim.Wait(t.Context(), 1))
 		g := gate(t, queue.Config{Limiter: lim})
-		cfg := g.Configure(asynq.Config{})
+		ctx, cfg := served(t.Context(), g, asynq.Config{})
 		res := make(chan error, 1)
-		go func() { res <- process(t.Context(), g, nil) }()
+		go func() { res <- process(ctx, g, nil) }()
 		synctest.Wait()
 		g.Drain()
 		g.Drain()
@@ -207,9 +231,9 @@ func TestDrainThenConfigureWorksAgain(t *testing.T) {
 		require.True(t, queue.IsDeferred(err))
 		require.Zero(t, cfg.RetryDelayFunc(0, err, nil), "due at once")
 		require.Zero(t, lim.Stats().Waiting)
-		require.True(t, queue.IsDeferred(process(t.Context(), g, nil)), "comes after Drain")
-		g.Configure(asynq.Config{})
-		require.NoError(t, process(t.Context(), g, nil))
+		require.True(t, queue.IsDeferred(process(ctx, g, nil)), "comes after Drain")
+		ctx, _ = served(t.Context(), g, asynq.Config{})
+		require.NoError(t, process(ctx, g, nil))
 	})
 }
 
@@ -223,10 +247,10 @@ func TestRouteReturnsSomethingUncomparable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim := limit(t, "1/s", 1)
 		g := gate(t, queue.Config{Route: func(context.Context, *asynq.Task) sluice.Limiter { return uncomparable{Limiter: lim} }})
-		g.Configure(asynq.Config{})
+		ctx, _ := served(t.Context(), g, asynq.Config{})
 		begun := time.Now()
 		for range 3 {
-			require.NoError(t, process(t.Context(), g, nil))
+			require.NoError(t, process(ctx, g, nil))
 		}
 		require.Equal(t, 2*time.Second, time.Since(begun))
 	})
@@ -235,8 +259,8 @@ func TestRouteReturnsSomethingUncomparable(t *testing.T) {
 func TestRouteReturnsNilPointerIsNotLimited(t *testing.T) {
 	limits := map[string]*waiter.Limiter{}
 	g := gate(t, queue.Config{Route: func(_ context.Context, task *asynq.Task) sluice.Limiter { return limits[task.Type()] }})
-	g.Configure(asynq.Config{})
-	require.NoError(t, process(t.Context(), g, nil))
+	ctx, _ := served(t.Context(), g, asynq.Config{})
+	require.NoError(t, process(ctx, g, nil))
 	require.EqualValues(t, 1, g.Stats().Started)
 }
 
@@ -244,16 +268,16 @@ func TestCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lim, cost := limit(t, "1/s", 5), 5
 		g := gate(t, queue.Config{Limiter: lim, Cost: func(context.Context, *asynq.Task) int { return cost }})
-		cfg := g.Configure(asynq.Config{})
+		ctx, cfg := served(t.Context(), g, asynq.Config{})
 		begun := time.Now()
-		require.NoError(t, process(t.Context(), g, nil))
-		require.NoError(t, process(t.Context(), g, nil))
+		require.NoError(t, process(ctx, g, nil))
+		require.NoError(t, process(ctx, g, nil))
 		require.Equal(t, 5*time.Second, time.Since(begun))
 		cost = 0
-		require.NoError(t, process(t.Context(), g, nil))
+		require.NoError(t, process(ctx, g, nil))
 		require.Equal(t, 5*time.Second, time.Since(begun), "costs nothing")
 		for _, cost = range []int{-1, 6} {
-			err := process(t.Context(), g, nil)
+			err := process(ctx, g, nil)
 			require.False(t, queue.IsDeferred(err))
 			require.True(t, cfg.IsFailure(err))
 		}
@@ -275,17 +299,17 @@ func TestPanicsOfUserFunctionsLeaveNothingBehind(t *testing.T) {
 			OnDefer: func(context.Context, queue.Deferral) { boom("OnDefer") },
 			MaxWait: 5 * time.Second,
 		})
-		g.Configure(asynq.Config{})
+		ctx, _ := served(t.Context(), g, asynq.Config{})
 		for _, what = range []string{"Route", "Cost", "handler"} {
 			require.Panics(t, func() {
-				_ = process(t.Context(), g, func(context.Context, *asynq.Task) error { boom("handler"); return nil })
+				_ = process(ctx, g, func(context.Context, *asynq.Task) error { boom("handler"); return nil })
 			}, what)
 		}
 		what = "OnDefer"
-		require.True(t, queue.IsDeferred(process(t.Context(), g, func(context.Context, *asynq.Task) error {
+		require.True(t, queue.IsDeferred(process(ctx, g, func(context.Context, *asynq.Task) error {
 			return queue.Defer(time.Second)
 		})), "OnDefer's panic is not the task's failure")
-		require.NoError(t, process(t.Context(), g, nil))
+		require.NoError(t, process(ctx, g, nil))
 		require.Zero(t, g.Stats().Waiting)
 	})
 }

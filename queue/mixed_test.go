@@ -77,6 +77,22 @@ func TestDeferredWorkReachesHighRates(t *testing.T) {
 }
 
 // Somebody runs all retries by hand: the limit holds, nothing is lost, and nobody runs twice.
+// Each place is held for a task of its own size, and none is left over.
+func TestDeferredTasksOfDifferentCostReachTheRate(t *testing.T) {
+	t.Parallel()
+	w := newWorker(t)
+	w.enqueue("t:a", 30)
+	lim := limit(t, "20/s", 3)
+	route := func(context.Context, *asynq.Task) sluice.Limiter { return lim }
+	cost := func(_ context.Context, task *asynq.Task) int { return len(task.Payload())*2 - 1 } // 10 of 1, 20 of 3
+	w.run(gate(t, queue.Config{Redis: w.redis, Route: route, Cost: cost}), asynq.Config{Concurrency: 8}, nil)
+	w.until("all have started", func() bool { return len(w.all()) == 30 })
+	last := w.all()[29].at.Sub(w.begun)
+	require.Less(t, last, 3350*ms*115/100, "70 units at 20/s with a burst of 3: 3.35 s")
+	require.EqualValues(t, 70, lim.Stats().Units)
+	w.until("no place is left over", func() bool { return lim.Stats().Waiting == 0 })
+}
+
 func TestRunAllRetriesDoesNotBreakTheLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t)

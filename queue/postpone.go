@@ -47,6 +47,7 @@ func (g *Gate) handBack(t *turn, asked *deferral, err error) error {
 	}
 	at := time.Now().Add(asked.d)
 	if t.stay {
+		g.warnUnconfigured(t)
 		if end, ok := t.ctx.Deadline(); ok && end.Before(at.Add(margin)) {
 			return &noRoom{d: asked.d, cause: err}
 		}

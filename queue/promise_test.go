@@ -269,11 +269,11 @@ func TestLimiterErrors(t *testing.T) {
 	} {
 		t.Run(c.err.Error(), func(t *testing.T) {
 			g := gate(t, queue.Config{Limiter: broken{limit(t, "1/s", 1), c.err}})
-			cfg := g.Configure(asynq.Config{})
+			ctx, cfg := served(t.Context(), g, asynq.Config{})
 			err := g.Middleware(asynq.HandlerFunc(func(context.Context, *asynq.Task) error {
 				require.Fail(t, "started")
 				return nil
-			})).ProcessTask(t.Context(), asynq.NewTask("t:a", nil))
+			})).ProcessTask(ctx, asynq.NewTask("t:a", nil))
 			require.ErrorIs(t, err, c.err, "the error tells why")
 			require.Equal(t, !c.fails, queue.IsDeferred(err))
 			require.Equal(t, c.fails, cfg.IsFailure(err))

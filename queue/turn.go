@@ -45,10 +45,7 @@ func (g *Gate) arrive(ctx context.Context, task *asynq.Task, lim sluice.Limiter,
 
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	t.srv = g.server
-	if s, ok := ctx.Value(serverKey{g}).(*server); ok {
-		t.srv = s
-	}
+	t.srv, _ = ctx.Value(serverKey{g}).(*server)
 	t.stay = t.srv == nil || known && retried >= most
 	if lim != nil {
 		t.lane = g.laneOfLocked(lim)
@@ -72,7 +69,7 @@ func (g *Gate) leave(t *turn) {
 		g.mu.Lock()
 		if t.called && !t.asked {
 			t.lane.claims--
-			t.spare = t.lane.spareLocked()
+			t.spare = t.lane.spareLocked(t.n)
 		}
 		t.lane.users--
 		g.forgetLocked(t.lane)

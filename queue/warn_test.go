@@ -49,9 +49,9 @@ func TestDeferralsAreToldOnceAMinute(t *testing.T) {
 		require.NoError(t, lim.Wait(t.Context(), 1))
 		var log book
 		g := gate(t, queue.Config{Limiter: lim, MaxWait: ms, Logger: log.logger()})
-		g.Configure(asynq.Config{})
+		ctx, _ := served(t.Context(), g, asynq.Config{})
 		for range 121 { // two minutes
-			require.True(t, queue.IsDeferred(process(t.Context(), g, nil)))
+			require.True(t, queue.IsDeferred(process(ctx, g, nil)))
 			time.Sleep(time.Second)
 		}
 		lines := log.lines("handed back")
@@ -79,13 +79,13 @@ func TestSlotsTooFewForTheRateAreToldOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var log book
 			g := gate(t, queue.Config{Limiter: limit(t, "70/min", 1), Logger: log.logger()})
-			g.Configure(asynq.Config{Concurrency: c.slots})
+			ctx, _ := served(t.Context(), g, asynq.Config{Concurrency: c.slots})
 			begun := time.Now()
 			var all sync.WaitGroup
 			for range c.slots {
 				all.Go(func() {
 					for time.Since(begun) < 10*time.Minute {
-						_ = process(t.Context(), g, func(context.Context, *asynq.Task) error { time.Sleep(c.takes); return nil })
+						_ = process(ctx, g, func(context.Context, *asynq.Task) error { time.Sleep(c.takes); return nil })
 					}
 				})
 			}
@@ -104,9 +104,9 @@ func TestFewTasksDoNotWarn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log book
 		g := gate(t, queue.Config{Limiter: limit(t, "70/min", 1), Logger: log.logger()})
-		g.Configure(asynq.Config{Concurrency: 2})
+		ctx, _ := served(t.Context(), g, asynq.Config{Concurrency: 2})
 		for range 100 {
-			require.NoError(t, process(t.Context(), g, func(context.Context, *asynq.Task) error { time.Sleep(5 * time.Second); return nil }))
+			require.NoError(t, process(ctx, g, func(context.Context, *asynq.Task) error { time.Sleep(5 * time.Second); return nil }))
 		}
 		require.Empty(t, log.lines("too slow"))
 	})
