@@ -20,8 +20,12 @@
 //
 // and what waits goes at the first whole nanosecond at which that allows it: never one early, never one late. While
 // somebody waits the fraction of a nanosecond is carried on, so that a rate like 3/s never drifts; to the letter the
-// window is then w + 1 ns long. What is not promised: that work *runs* at that moment. The clock is exact, the
-// operating system's timers and Go's scheduler are not, and a start that comes late can stand closer to the next
-// one. A token bucket after idling lets burst go at once and burst + rate in the first second: "60 per minute" is an
-// average, not a window that begins at the full minute.
+// window is then w + 1 ns long. A window in which the rate or the burst was changed has the sum of what each allowed
+// while it held. Two things may add to it: a caller whom the timer woke late may catch up by that much and no more,
+// once; and a limiter that was told to let more than its burst through lets it go when as much has gathered.
+//
+// What is not promised: that work *runs* at that moment. The clock is exact, the operating system's timers and Go's
+// scheduler are not, and a start that comes late can stand closer to the next one. A token bucket after idling lets burst
+// go at once and burst + rate in the first second: "60 per minute" is an average, not a window that begins at the full
+// minute.
 package sluice

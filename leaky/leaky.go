@@ -30,8 +30,8 @@ type Config struct {
 	// when the goroutine is seen to run. That costs a little of the rate. Default: a late wake-up is caught up.
 	Strict bool
 	// Now is the clock. It may run backwards: nothing runs out then, the mark stays, and waits include the gap. Waits
-	// are slept on the real clock and looked at anew by this one. 292 years from New it stands still. Default: the
-	// monotonic clock.
+	// are slept on the real clock and looked at anew by this one. 292 years from New it stands still. It is called under
+	// the Pacer's lock: it must be quick, must not panic, and must not use the Pacer. Default: the monotonic clock.
 	Now func() time.Time
 }
 
@@ -42,7 +42,8 @@ type Config struct {
 // first nanosecond at which the water ahead of it has run out.
 //
 // Try pours too, if n units fit, and tells in Decision.Delay when the work is to start. That stays true whatever
-// happens later: those in line move around it.
+// happens later, but for Close: those in line move around it. While a told start stands behind a gap (somebody left, a
+// pause, a new rate) Try and Delay look at what stands ahead one by one, 50 ns each.
 //
 // The zero Pacer is not usable: call New. Any number of goroutines may share one. An idle Pacer has no goroutine and
 // no timer.
@@ -116,6 +117,6 @@ func (p *Pacer) Level() float64 { return p.engine().Level() }
 // Stats returns a snapshot; Burst is the Capacity.
 func (p *Pacer) Stats() sluice.Stats { return p.engine().Stats() }
 
-// Close wakes all in line with ErrClosed, and every later call returns it. A turn that came before stands. Again is a
-// no-op.
+// Close wakes all in line with ErrClosed, and every later call returns it. A turn that came before stands; one that Try
+// has told and that has not come is void. Again is a no-op.
 func (p *Pacer) Close() error { return p.engine().Close() }

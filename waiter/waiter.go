@@ -37,7 +37,8 @@ type Config struct {
 	AllowOversize bool
 	// Now is the clock. It may run backwards: nothing gathers then, the mark stays, and waits include the gap. Waits
 	// are slept on the real clock and looked at anew by this one. 292 years from New it stands still: nothing more
-	// gathers. Default: the monotonic clock.
+	// gathers. It is called under the Limiter's lock: it must be quick, must not panic, and must not use the Limiter.
+	// Default: the monotonic clock.
 	Now func() time.Time
 }
 
