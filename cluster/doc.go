@@ -68,7 +68,7 @@
 //
 // # Tested with
 //
-// redis-server 7.0.15, alone, as a cluster of one node and as a promoted replica, and miniredis 2.40. The script uses
-// nothing that Redis 5 to 8 and Valkey do not have in common: effects are replicated (the default since 5), TIME is read
-// once, numbers are passed as text. Services that forbid TIME in scripts cannot be used.
+// redis-server 6.0.16, 7.0.15, 8.0.2 and 8.0.6, valkey-server 8.1.1 and 9.1.2, alone, as a cluster of one node and as a
+// promoted replica, and miniredis 2.40. The script uses nothing that Redis 5 does not have: effects are replicated (the
+// default since 5), TIME is read once, numbers are passed as text. Services that forbid TIME in scripts cannot be used.
 package cluster
