@@ -19,7 +19,7 @@ import (
 func TestRedisCluster(t *testing.T) {
 	server := redistest.StartServer(t, "--cluster-enabled", "yes")
 	node := dial(t, server.Addr)
-	require.NoError(t, node.Do(background, "cluster", "addslotsrange", "0", "16383").Err())
+	require.NoError(t, node.ClusterAddSlotsRange(background, 0, 16383).Err())
 	eventually(t, "the cluster is up", func() bool {
 		return strings.Contains(node.ClusterInfo(background).Val(), "cluster_state:ok")
 	})
