@@ -24,6 +24,7 @@ import (
 	"github.com/fadf4e53/sluice/cmd/demo/internal/cli"
 	"github.com/fadf4e53/sluice/cmd/demo/internal/compare"
 	"github.com/fadf4e53/sluice/cmd/demo/internal/queuerun"
+	"github.com/fadf4e53/sluice/cmd/demo/internal/serve"
 	"github.com/fadf4e53/sluice/cmd/demo/internal/tune"
 	"github.com/fadf4e53/sluice/cmd/demo/internal/waitrun"
 )
@@ -47,6 +48,7 @@ func commands() []entry {
 		{"wait", "goroutines in line at one limiter, some of whom leave", waitrun.Command()},
 		{"compare", "five limiters under the same arrivals, on a virtual clock, as table and picture", compare.Command()},
 		{"tune", "say what you know, and it says which rate, which burst, and why", tune.Command()},
+		{"serve", "a live page on which the limit is turned while work runs under it", serve.Command()},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fadf4e53/sluice"
 	"github.com/fadf4e53/sluice/cmd/demo/internal/law"
+	"github.com/fadf4e53/sluice/cmd/demo/internal/store"
 	"github.com/fadf4e53/sluice/queue"
 	"github.com/fadf4e53/sluice/waiter"
 )
@@ -33,11 +34,11 @@ func demonstrate(ctx context.Context, s settings, stdout, stderr io.Writer) (_ *
 		return nil, err
 	}
 	defer limiter.Close()
-	st, err := openStore(ctx, s.redis)
+	st, err := store.Open(ctx, s.redis)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, st.close()) }()
+	defer func() { err = errors.Join(err, st.Close()) }()
 	writeIntro(stdout, s)
 
 	sc := newScreen(stderr, s.jobs+s.free)
@@ -54,7 +55,7 @@ func demonstrate(ctx context.Context, s settings, stdout, stderr io.Writer) (_ *
 
 // A demo is one run.
 type demo struct {
-	store  *store
+	store  *store.Store
 	books  *ledger
 	screen *screen
 	lim    law.Limit
@@ -64,7 +65,7 @@ type demo struct {
 
 // enqueue drops all jobs in, the limited ones in front: the free ones then stand where a limit would hold them up.
 func (d *demo) enqueue(ctx context.Context, s settings) error {
-	client := asynq.NewClient(d.store.opt)
+	client := asynq.NewClient(d.store.Opt)
 	defer client.Close()
 	// An Enqueue that is cancelled half-way may have happened, and would look like a lost job or one too many.
 	whole := context.WithoutCancel(ctx)
@@ -77,7 +78,7 @@ func (d *demo) enqueue(ctx context.Context, s settings) error {
 				return nil
 			}
 			_, err := client.EnqueueContext(whole, asynq.NewTask(k.kind, nil),
-				asynq.Queue(d.store.queue), asynq.TaskID(taskID(k.kind, i)), asynq.MaxRetry(retries))
+				asynq.Queue(d.store.Queue), asynq.TaskID(taskID(k.kind, i)), asynq.MaxRetry(retries))
 			if err != nil {
 				return fmt.Errorf("job %s could not be enqueued: %w", taskID(k.kind, i), err)
 			}
@@ -100,17 +101,17 @@ func (d *demo) serve(ctx context.Context, s settings, limiter sluice.Limiter) er
 			}
 			return nil
 		},
-		Redis:   d.store.opt,
+		Redis:   d.store.Opt,
 		Logger:  log,
 		OnDefer: func(_ context.Context, deferral queue.Deferral) { d.books.deferred(deferral) },
 	})
 	if err != nil {
 		return err
 	}
-	srv := asynq.NewServer(d.store.opt, gate.Configure(asynq.Config{
+	srv := asynq.NewServer(d.store.Opt, gate.Configure(asynq.Config{
 		Concurrency: s.concurrency,
-		Queues:      map[string]int{d.store.queue: 1},
-		Logger:      &asynqLog{log: log},
+		Queues:      map[string]int{d.store.Queue: 1},
+		Logger:      &store.Log{To: log},
 		LogLevel:    asynq.WarnLevel,
 		ErrorHandler: asynq.ErrorHandlerFunc(func(_ context.Context, t *asynq.Task, err error) {
 			d.books.failed(t.Type())
@@ -158,7 +159,7 @@ func (d *demo) report(ctx context.Context, s settings) (*report, error) {
 	var found map[string]asynq.TaskState
 	if enqueued > 0 { // before the first job there is no queue
 		var err error
-		if found, r.counted, err = d.store.census(); err != nil {
+		if found, r.counted, err = d.store.Census(); err != nil {
 			return nil, errors.Join(d.cut, err)
 		}
 	}

@@ -1,8 +1,6 @@
 package queuerun
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"os"
@@ -11,8 +9,6 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 	"golang.org/x/term"
-
-	"github.com/fadf4e53/sluice/cmd/demo/internal/cli"
 )
 
 // A screen is a progress bar that others can write through: their lines push it down. Where nobody looks, in a pipe or a
@@ -71,29 +67,4 @@ func (s *screen) Write(p []byte) (int, error) {
 // logger tells what somebody should know of, and nothing of a normal life.
 func (s *screen) logger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(s, &slog.HandlerOptions{Level: slog.LevelWarn}))
-}
-
-// An asynqLog is an asynq.Logger that says everything once: from a Redis that went away each of Asynq's loops reports
-// the same several times a second.
-type asynqLog struct {
-	log  *slog.Logger
-	said sync.Map
-}
-
-func (l *asynqLog) Debug(args ...any) { l.say(slog.LevelDebug, args) }
-func (l *asynqLog) Info(args ...any)  { l.say(slog.LevelInfo, args) }
-func (l *asynqLog) Warn(args ...any)  { l.say(slog.LevelWarn, args) }
-func (l *asynqLog) Error(args ...any) { l.say(slog.LevelError, args) }
-
-// Fatal ends the process, as Asynq expects of it.
-func (l *asynqLog) Fatal(args ...any) {
-	l.say(slog.LevelError, args)
-	os.Exit(cli.Broken)
-}
-
-func (l *asynqLog) say(level slog.Level, args []any) {
-	text := fmt.Sprint(args...)
-	if _, again := l.said.LoadOrStore(text, true); !again {
-		l.log.Log(context.Background(), level, "asynq: "+text)
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/fadf4e53/sluice/cmd/demo/internal/store"
 )
 
 func TestScreenWhereNobodyLooks(t *testing.T) {
@@ -16,7 +18,7 @@ func TestScreenWhereNobodyLooks(t *testing.T) {
 	s.close()
 	require.Empty(t, out.String())
 
-	log := &asynqLog{log: s.logger()}
+	log := &store.Log{To: s.logger()}
 	log.Info("Starting processing")
 	require.Empty(t, out.String())
 	log.Error("Dequeue error: ", "gone")

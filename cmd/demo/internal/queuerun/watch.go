@@ -46,7 +46,7 @@ func (d *demo) watch(ctx context.Context) error {
 				return fmt.Errorf("nothing has started for %v", idle.Round(time.Second))
 			}
 		case <-looks.C:
-			q, err := d.store.inspector.GetQueueInfo(d.store.queue)
+			q, err := d.store.Inspector.GetQueueInfo(d.store.Queue)
 			switch {
 			case err != nil && time.Since(answered) > outage:
 				return fmt.Errorf("no answer from Redis for %v: %w", time.Since(answered).Round(time.Second), err)

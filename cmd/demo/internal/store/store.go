@@ -1,4 +1,5 @@
-package queuerun
+// Package store is the Redis that the demo's jobs live in: an embedded one, or a queue of its own in somebody's.
+package store
 
 import (
 	"context"
@@ -12,18 +13,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A store is the Redis of one run and the queue in it that belongs to this run alone.
-type store struct {
-	opt       asynq.RedisClientOpt
-	queue     string
+// A Store is the Redis of one run and the queue in it that belongs to this run alone.
+type Store struct {
+	Opt       asynq.RedisClientOpt
+	Queue     string
 	embedded  *miniredis.Miniredis // nil: somebody else's
-	inspector *asynq.Inspector
+	Inspector *asynq.Inspector
 	began     time.Time
 }
 
-// openStore starts a Redis or asks the given one whether it is there.
-func openStore(ctx context.Context, addr string) (*store, error) {
-	st := &store{queue: "sluice-demo-" + rand.Text(), began: time.Now()}
+// Open starts a Redis or asks the given one whether it is there.
+func Open(ctx context.Context, addr string) (*Store, error) {
+	st := &Store{Queue: "sluice-demo-" + rand.Text(), began: time.Now()}
 	if addr == "" {
 		m, err := miniredis.Run()
 		if err != nil {
@@ -33,8 +34,8 @@ func openStore(ctx context.Context, addr string) (*store, error) {
 	} else if err := ping(ctx, addr); err != nil {
 		return nil, err
 	}
-	st.opt = asynq.RedisClientOpt{Addr: addr}
-	st.inspector = asynq.NewInspector(st.opt)
+	st.Opt = asynq.RedisClientOpt{Addr: addr}
+	st.Inspector = asynq.NewInspector(st.Opt)
 	return st, nil
 }
 
@@ -51,47 +52,47 @@ func ping(ctx context.Context, addr string) error {
 	return nil
 }
 
-// close removes every trace of the run and lets go of the Redis.
-func (st *store) close() error {
-	defer st.inspector.Close()
+// Close removes every trace of the run and lets go of the Redis.
+func (st *Store) Close() error {
+	defer st.Inspector.Close()
 	if st.embedded != nil {
 		st.embedded.Close()
 		return nil
 	}
-	if err := st.inspector.DeleteQueue(st.queue, true); err != nil && !errors.Is(err, asynq.ErrQueueNotFound) {
-		return fmt.Errorf("-redis %s: queue %s could not be deleted: %w", st.opt.Addr, st.queue, err)
+	if err := st.Inspector.DeleteQueue(st.Queue, true); err != nil && !errors.Is(err, asynq.ErrQueueNotFound) {
+		return fmt.Errorf("-redis %s: queue %s could not be deleted: %w", st.Opt.Addr, st.Queue, err)
 	}
 	return st.deleteCounters()
 }
 
 // deleteCounters deletes what DeleteQueue leaves behind: how much was processed and how much failed, in all, for good, and
 // day by day, for 90 days.
-func (st *store) deleteCounters() error {
-	prefix := "asynq:{" + st.queue + "}:"
+func (st *Store) deleteCounters() error {
+	prefix := "asynq:{" + st.Queue + "}:"
 	keys := []string{prefix + "processed", prefix + "failed"}
 	for day := st.began.UTC().Truncate(24 * time.Hour); !day.After(time.Now()); day = day.AddDate(0, 0, 1) {
 		date := day.Format(time.DateOnly)
 		keys = append(keys, prefix+"processed:"+date, prefix+"failed:"+date)
 	}
-	c := redis.NewClient(&redis.Options{Addr: st.opt.Addr})
+	c := redis.NewClient(&redis.Options{Addr: st.Opt.Addr})
 	defer c.Close()
 	if err := c.Del(context.Background(), keys...).Err(); err != nil {
-		return fmt.Errorf("-redis %s: the counters of queue %s could not be deleted: %w", st.opt.Addr, st.queue, err)
+		return fmt.Errorf("-redis %s: the counters of queue %s could not be deleted: %w", st.Opt.Addr, st.Queue, err)
 	}
 	return nil
 }
 
-// census lists who is in which state, and how many failures Asynq has counted. It is exact once the server has shut
+// Census lists who is in which state, and how many failures Asynq has counted. It is exact once the server has shut
 // down: while it runs, jobs move.
-func (st *store) census() (found map[string]asynq.TaskState, failures int, err error) {
+func (st *Store) Census() (found map[string]asynq.TaskState, failures int, err error) {
 	const page = 1000
 	found = make(map[string]asynq.TaskState)
 	for _, list := range []func(string, ...asynq.ListOption) ([]*asynq.TaskInfo, error){
-		st.inspector.ListPendingTasks, st.inspector.ListActiveTasks, st.inspector.ListScheduledTasks,
-		st.inspector.ListRetryTasks, st.inspector.ListArchivedTasks,
+		st.Inspector.ListPendingTasks, st.Inspector.ListActiveTasks, st.Inspector.ListScheduledTasks,
+		st.Inspector.ListRetryTasks, st.Inspector.ListArchivedTasks,
 	} {
 		for n, size := 1, page; size == page; n++ {
-			tasks, err := list(st.queue, asynq.PageSize(page), asynq.Page(n))
+			tasks, err := list(st.Queue, asynq.PageSize(page), asynq.Page(n))
 			if err != nil {
 				return nil, 0, fmt.Errorf("the queue's books cannot be read: %w", err)
 			}
@@ -101,7 +102,7 @@ func (st *store) census() (found map[string]asynq.TaskState, failures int, err e
 			size = len(tasks)
 		}
 	}
-	q, err := st.inspector.GetQueueInfo(st.queue)
+	q, err := st.Inspector.GetQueueInfo(st.Queue)
 	if err != nil {
 		return nil, 0, fmt.Errorf("the queue's books cannot be read: %w", err)
 	}
