@@ -209,6 +209,40 @@ func TestAPacerRefusesWhatCannotStartNow(t *testing.T) {
 	})
 }
 
+func TestWhatIsLeftIsWhatCouldGoNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		pacer, err := leaky.New(leaky.Config{Rate: sluice.PerSecond(1), Capacity: 10})
+		require.NoError(t, err)
+		for _, s := range []struct {
+			limiter sluice.Limiter
+			hold    time.Duration
+			cost    int
+			want    string
+		}{
+			{newWaiter(t, sluice.PerSecond(1), 5), 0, 4, `"default";r=3;t=1`},
+			{newWaiter(t, sluice.PerSecond(1), 5), 500 * ms, 4, `"default";r=3;t=1`},
+			{pacer, 500 * ms, 1, `"default";r=0;t=2`}, // there is room, and no turn
+			{forEver{newWaiter(t, sluice.PerSecond(1), 5)}, time.Second, 1, `"default";r=0`},
+		} {
+			require.NoError(t, s.limiter.Wait(t.Context(), 2))
+			h := behind(t, httplimit.Config{Limiter: s.limiter, MaxWait: s.hold, Cost: func(*http.Request) int { return s.cost }})
+			no := get(t.Context(), h)
+			require.Equal(t, 429, no.StatusCode)
+			require.Equal(t, s.want, no.Header.Get("RateLimit"))
+		}
+	})
+}
+
+// forEver lets two units go and nothing more.
+type forEver struct{ sluice.Limiter }
+
+func (forEver) Wait(_ context.Context, n int) error {
+	if n == 2 {
+		return nil
+	}
+	return &sluice.Refusal{Reason: sluice.ErrMaxWait, N: n, RetryAfter: sluice.Never}
+}
+
 func TestTwoLayersChargeBothOrNeither(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		everybody := newWaiter(t, sluice.Every(time.Minute), 3)
@@ -244,12 +278,14 @@ func TestTwoLayersChargeBothOrNeither(t *testing.T) {
 }
 
 func TestWhatHasNoLimitIsNotLimited(t *testing.T) {
-	lim := newWaiter(t, sluice.Every(time.Hour), 1)
+	lim, closed := newWaiter(t, sluice.Every(time.Hour), 1), newWaiter(t, sluice.PerSecond(1), 1)
+	require.NoError(t, closed.Close())
 	for name, c := range map[string]httplimit.Config{
-		"no route":     {Route: func(*http.Request) sluice.Limiter { return nil }},
-		"a nil":        {Route: func(*http.Request) sluice.Limiter { return (*waiter.Limiter)(nil) }},
-		"no cost":      {Limiter: lim, Cost: func(*http.Request) int { return 0 }},
-		"no cost held": {Limiter: lim, Cost: func(*http.Request) int { return 0 }, MaxWait: time.Second},
+		"no route":        {Route: func(*http.Request) sluice.Limiter { return nil }},
+		"a nil":           {Route: func(*http.Request) sluice.Limiter { return (*waiter.Limiter)(nil) }},
+		"no cost":         {Limiter: lim, Cost: func(*http.Request) int { return 0 }},
+		"no cost, closed": {Limiter: closed, Cost: func(*http.Request) int { return 0 }},
+		"no cost held":    {Limiter: lim, Cost: func(*http.Request) int { return 0 }, MaxWait: time.Second},
 	} {
 		h := behind(t, c)
 		for range 5 {
