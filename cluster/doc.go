@@ -25,7 +25,7 @@
 // # What it costs
 //
 // One trip for each call that comes alone. Callers who come while a trip is under way share the next: with 50 that is
-// some 0.03 trips a call, with 500 some 0.004. Deadlines and refusals travel along; a batch of which
+// some 0.03 trips a call, with 500 some 0.002. Deadlines and refusals travel along; a batch of which
 // somebody must be refused takes a second trip for the others. A Limiter keeps one trip under way and one
 // timer. In Redis it is one short string, whatever the rate and however many wait, which lives for as
 // long as anything is owed and a second more. The script calls TIME, GET and SET on one key, so Redis

@@ -34,13 +34,15 @@ func TestRedisComesBack(t *testing.T) {
 	server.Stop()
 	time.Sleep(1500 * ms) // the outage itself
 	require.NoError(t, server.Restart())
-	w.await("t:a", 60, 30*time.Second)
-	w.held("t:a", 10, 1)
-	// A task whose answer was lost on the way is active in Asynq's books until its lease ends. All others are done.
+	// A task whose delivery or answer was on the way when Redis stopped is active in Asynq's books until its lease ends.
+	// Asynq fetches one at a time, so at most one has not been seen here. All others are done.
+	w.await("t:a", 59, 30*time.Second)
 	w.until("nothing left to start", func() bool {
 		i := w.info("default")
-		return i.Size == i.Active
+		return i.Size == i.Active && w.count("t:a")+i.Active >= 60
 	})
+	w.held("t:a", 10, 1)
 	w.unharmed("default")
-	t.Logf("60 tasks at 10/s with an outage of 1.5s in %v, %d deferrals", w.all()[59].at.Sub(w.begun), g.Stats().Deferred)
+	all := w.all()
+	t.Logf("%d of 60 tasks at 10/s with an outage of 1.5s in %v, %d deferrals", len(all), all[len(all)-1].at.Sub(w.begun), g.Stats().Deferred)
 }
