@@ -136,12 +136,36 @@ func TestAPacersTryHasWaitedForItsDelay(t *testing.T) {
 	})
 }
 
+func TestATryOfAForeignLimiterCanBeTakenBack(t *testing.T) {
+	l := perSecond(t, 1, 1)
+	c, o := newObserved(struct{ sluice.Limiter }{l})
+	r, d, err := o.(sluice.TryReserver).TryReserve(t.Context(), 1)
+	require.NoError(t, err)
+	require.True(t, d.Allowed)
+	require.Zero(t, l.Stats().Available)
+	r.Cancel()
+	require.Equal(t, 1, l.Stats().Available)
+	require.Equal(t, 1.0, scrape(t, c)["granted_total api"])
+}
+
 func TestAnOutageIsAnErrorAndNotARefusal(t *testing.T) {
 	outage := fmt.Errorf("redis cannot be asked: %w", context.DeadlineExceeded) // of the trip, not of the caller's ctx
 	c, o := newObserved(&fake{wait: func(context.Context, int) error { return outage }})
 	require.Equal(t, outage, o.Wait(t.Context(), 1))
 	require.Equal(t, 1.0, scrape(t, c)["errors_total api"])
 	require.Zero(t, scrape(t, c)["canceled_total api"])
+}
+
+// The client gives up while the limiter finds out that it cannot be asked: that is still an outage.
+func TestAnOutageIsAnErrorAlsoWhenTheCallerHasLeft(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	c, o := newObserved(&fake{wait: func(ctx context.Context, _ int) error {
+		leave()
+		<-ctx.Done()
+		return errors.New("redis cannot be asked")
+	}})
+	require.Error(t, o.Wait(ctx, 1))
+	require.Equal(t, map[string]float64{"errors_total api": 1}, scrape(t, c))
 }
 
 func TestAReasonOfALimitersOwnIsOther(t *testing.T) {
@@ -224,16 +248,16 @@ func TestPauseAndStatsAreTheLimitersOwn(t *testing.T) {
 func TestLimitersShareAName(t *testing.T) {
 	m, err := keyed.New(keyed.Config[int]{
 		New:     func(int) (sluice.Limiter, error) { return perSecond(t, 1, 2), nil },
-		MaxKeys: 100,
+		MaxKeys: 101,
 	})
 	require.NoError(t, err)
 	c := metrics.New()
-	for user := range 100 {
-		require.NoError(t, c.Limiter("user", m.For(user)).Wait(t.Context(), 2))
+	for user := range 101 {
+		require.NoError(t, c.Limiter("user", m.For(user)).Wait(t.Context(), 1))
 	}
 	s := scrape(t, c)
-	require.Equal(t, 100.0, s["granted_total user"])
-	require.Equal(t, 200.0, s["units_total user"])
+	require.Equal(t, 101.0, s["granted_total user"])
+	require.Equal(t, 101.0, s["units_total user"])
 	require.NotContains(t, s, "available_units user")
 }
 

@@ -50,6 +50,18 @@ func TestAReservationThatIsSleptOnHasWaitedSoLong(t *testing.T) {
 	})
 }
 
+func TestATurnThatCameBeforeSleepIsNotCountedAsIfItCameNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, o := newObserved(perSecond(t, 10, 1))
+		require.NoError(t, o.Wait(t.Context(), 1))
+		r, err := o.Reserve(t.Context(), 1)
+		require.NoError(t, err)
+		time.Sleep(time.Hour)
+		require.NoError(t, r.Wait(t.Context()))
+		require.Equal(t, 0.1, scrape(t, c)["wait_seconds_sum api"])
+	})
+}
+
 func TestAReservationCancelledBeforeItsTurnIsCanceledAndAfterItGranted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, o := newObserved(perSecond(t, 10, 1))
@@ -69,6 +81,7 @@ func TestAReservationCancelledBeforeItsTurnIsCanceledAndAfterItGranted(t *testin
 		again.Cancel()
 		s := scrape(t, c)
 		require.Equal(t, 3.0, s["granted_total api"])
+		require.Equal(t, 0.1, s["wait_seconds_sum api"], "second has waited less than it was told")
 		require.Equal(t, 1.0, s["canceled_total api"])
 		require.NotContains(t, s, "waiting api")
 		require.NotContains(t, s, "errors_total api")

@@ -92,7 +92,7 @@ func (s *series) fail(ctx context.Context, err error, waited bool) {
 	switch {
 	case errors.As(err, &no) && no != nil:
 		s.refused[reasonOf(no.Reason)].Add(1)
-	case ctx == nil || ctx.Err() == nil || !errors.Is(err, ctx.Err()):
+	case ctx == nil || !errors.Is(err, ctx.Err()):
 		s.failed.Add(1)
 	case waited:
 		s.canceled.Add(1)
