@@ -102,3 +102,22 @@ func TestATokenIsOneKeyHoweverItIsSent(t *testing.T) {
 	}
 	require.Empty(t, httplimit.ByBearer(&http.Request{}))
 }
+
+// Nothing that a client writes makes it somebody else: what stands left of its address is never looked at.
+func FuzzAddress(f *testing.F) {
+	for _, s := range []string{"", "198.51.100.1", "10.0.0.2", ",", "10.0.0.2,,", "[::1]:80", "unknown", "::ffff:10.0.0.1%x", "\x00\xff"} {
+		f.Add(s, s)
+	}
+	key := httplimit.ByAddress(netip.MustParsePrefix("10.0.0.0/8"))
+	f.Fuzz(func(t *testing.T, forged, remote string) {
+		r := &http.Request{RemoteAddr: "10.0.0.1:1", Header: http.Header{}}
+		r.Header["X-Forwarded-For"] = []string{forged + ",203.0.113.7, 10.0.0.2"}
+		require.Equal(t, "203.0.113.7", key(r))
+		r.Header["X-Forwarded-For"] = []string{forged, " 203.0.113.7"}
+		require.Equal(t, "203.0.113.7", key(r))
+		r.Header["X-Forwarded-For"] = []string{forged}
+		require.LessOrEqual(t, len(key(r)), 71)
+		r.RemoteAddr = remote
+		require.LessOrEqual(t, len(key(r)), 71)
+	})
+}

@@ -82,9 +82,21 @@ func (l limiter) TryReserve(ctx context.Context, n int) (sluice.Reservation, slu
 		t = sluice.All(l.inner, sluice.All()).(sluice.TryReserver)
 	}
 	r, d, err := t.TryReserve(ctx, n)
+	if err == nil && n > 0 && d.Allowed && d.Delay > 0 { // a pacer's, which may be taken back before its turn
+		return l.series.reserved(promised{r, l.series, l.series.now() + int64(d.Delay)}, n), d, nil
+	}
 	l.decided(ctx, n, d, err)
 	return r, d, err
 }
+
+// A promised is a Reservation of TryReserve, which need not tell its Delay: that stays as the Decision has told it.
+type promised struct {
+	sluice.Reservation
+	series *series
+	due    int64
+}
+
+func (p promised) Delay() time.Duration { return time.Duration(max(p.due-p.series.now(), 0)) }
 
 // decided counts the answer to a Try.
 func (l limiter) decided(ctx context.Context, n int, d sluice.Decision, err error) {

@@ -124,7 +124,7 @@ func TestAPacersTryHasWaitedForItsDelay(t *testing.T) {
 		require.NoError(t, err)
 		c, o := newObserved(p)
 		for range 3 {
-			_, _, err := o.(sluice.TryReserver).TryReserve(t.Context(), 1)
+			_, err := o.Try(t.Context(), 1)
 			require.NoError(t, err)
 		}
 		_, err = o.Try(t.Context(), 1)
@@ -133,6 +133,29 @@ func TestAPacersTryHasWaitedForItsDelay(t *testing.T) {
 		require.Equal(t, 3.0, s["granted_total api"])
 		require.Equal(t, 0.75, s["wait_seconds_sum api"])
 		require.Equal(t, 1.0, s["refused_total api not_now"])
+	})
+}
+
+// Who asks a pacer for what may start now, as httplimit does, takes back what may not: that was not granted.
+func TestAPacersTryThatIsTakenBackIsCanceled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, err := leaky.New(leaky.Config{Rate: sluice.PerSecond(4), Capacity: 3})
+		require.NoError(t, err)
+		c, o := newObserved(p)
+		var all [3]sluice.Reservation
+		for i := range all {
+			all[i], _, err = o.(sluice.TryReserver).TryReserve(t.Context(), 1)
+			require.NoError(t, err)
+		}
+		require.Equal(t, 2.0, scrape(t, c)["waiting api"])
+		all[1].Cancel()
+		time.Sleep(500 * ms)
+		require.Equal(t, map[string]float64{
+			"granted_total api": 2, "units_total api": 2, "canceled_total api": 1, "wait_seconds_count api": 2, "wait_seconds_sum api": 0.5,
+			"available_units api": 2,
+		}, scrape(t, c))
+		require.EqualValues(t, 2, p.Stats().Granted)
+		require.EqualValues(t, 1, p.Stats().Canceled)
 	})
 }
 
