@@ -20,9 +20,9 @@
 // Retry-After is in whole seconds, rounded up, and at least 1: a retry at that moment passes if nobody else came. The
 // other two are those of draft-ietf-httpapi-ratelimit-headers. q units in w seconds is the limiter's rate, over a window
 // of whole seconds in which its burst can gather; where no window of up to an hour makes that whole, q is rounded down.
-// q says what flows on average: at most the burst of it goes at once. r is what could go now, t is Retry-After. A
-// limit that cannot say its rate sends neither, and where no waiting helps there is no Retry-After. Config.Refuse writes
-// the body.
+// q says what flows on average: at most the burst of it goes at once. r is what could go now, t is Retry-After. Both q
+// and r count units: requests, unless Config.Cost says otherwise. A limit that cannot say its rate sends neither field,
+// and where no waiting helps there is no Retry-After. Config.Refuse writes the body.
 //
 // # What other answers mean
 //
@@ -46,7 +46,8 @@
 // context ends while it waits, its place goes back, all behind it move up, and its handler is not called; one whose
 // context ends in the very instant of its turn has spent what it costs. net/http ends the context when the client
 // goes away, but notices that only once the request's body has been read: so a POST may be held for a client that is gone.
-// Bound the line as well (waiter.Config.MaxWaiters): each request that is held keeps a connection and a goroutine.
+// Bound the line as well (waiter.Config.MaxWaiters): each request that is held keeps a connection and a goroutine. A
+// limiter whose line is full is asked a second time, for when a retry would pass, and counts two refusals.
 //
 // A leaky.Pacer starts requests at even distances, so it needs a MaxWait of Capacity/Rate; with less, what has room in
 // the bucket is refused if it could not start in time, and with 0 everything that could not start now. A refusal for want

@@ -42,7 +42,7 @@
 //
 // # What it costs
 //
-// A call that goes at once is some 30 to 40 ns slower (BenchmarkOverhead), and Wait allocates 32 bytes. The clock is
+// A call that goes at once is some 25 to 45 ns slower (BenchmarkOverhead), and Wait allocates 32 bytes. The clock is
 // read only when a call lies down: a Limiter is taken to begin to wait when it first asks for its context's Done. One that
 // waits without listening for that would show as never waiting. A wait may include other things that a Limiter listens
 // during, such as a question to Redis.
