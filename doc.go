@@ -8,8 +8,8 @@
 //   - keyed: one limiter per key (user, address, tenant), a bounded number of them.
 //   - cluster: a token bucket in Redis, one for many processes.
 //
-// Package queue paces an Asynq worker by any of them. Package sluicetest checks that a Limiter of your own keeps the
-// contract.
+// Package queue paces an Asynq worker by any of them, httplimit holds HTTP requests to them, and metrics shows them to
+// Prometheus. Package sluicetest checks that a Limiter of your own keeps the contract.
 //
 // # The law
 //
