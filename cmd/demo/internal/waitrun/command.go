@@ -55,5 +55,5 @@ func flags(fs *flag.FlagSet, s *settings) {
 	cli.Count(fs, &s.burst, "burst", 1, 1_000_000, "up to `n` may start at once")
 	cli.Count(fs, &s.n, "n", 1, 100_000, "`n` goroutines come, all at once")
 	cli.Count(fs, &s.leave, "leave", 0, 100_000, "the next `n` in line give up")
-	cli.Span(fs, &s.after, "after", 0, time.Hour, "the `time` after which they do, like 500ms")
+	cli.Span(fs, &s.after, "after", 0, time.Hour, "the `time` after which those of -leave give up, like 500ms")
 }

@@ -90,6 +90,10 @@ func (r report) write(w io.Writer) int {
 	}
 	fmt.Fprintf(w, "At most %d started within a second, allowed are %s. Turns that passed unused: %d.\n",
 		law.Peak(r.starts), allowed(r.limit()), r.unused())
+	if f := r.limit().Judge(r.starts, r.stalls); f.Verdict == law.Delayed {
+		fmt.Fprintf(w, "NOTE: there this machine held the process up for %v, which explains %d more.\n",
+			f.Late.Round(time.Millisecond), r.limit().Allowed(f.Late)-r.limit().Allowed(0))
+	}
 	if r.interrupted {
 		fmt.Fprintln(w, "Interrupted: whoever still stood in line left, and took nothing.")
 		return cli.Interrupted

@@ -30,7 +30,8 @@ func run(ctx context.Context, s settings, l sluice.Limiter, stdout io.Writer) in
 			defer cancel()
 			b.close(i, l.Wait(own, 1))
 		})
-		for inside(l) <= i { // first come, first served: the next comes when this one stands in line
+		// First come, first served: the next comes when this one stands in line. After an interrupt nobody does.
+		for inside(l) <= i && ctx.Err() == nil {
 			runtime.Gosched()
 		}
 	}

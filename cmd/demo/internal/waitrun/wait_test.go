@@ -131,6 +131,15 @@ func TestBrokenLimit(t *testing.T) {
 	require.Contains(t, out, "WRONG: the limit was broken: 12 starts within 1s, allowed are 9\n")
 }
 
+// An interrupt may come while they are still coming: those to whom it comes first are no limiter's callers any more.
+func TestInterruptAtTheBeginning(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out, errs bytes.Buffer
+	require.Equal(t, cli.Interrupted, Command().Main(ctx, nil, &out, &errs), out.String())
+	require.Contains(t, out.String(), "100 came, 0 started, 100 gave up.\n")
+}
+
 func TestProblems(t *testing.T) {
 	fine := report{settings: settings{rate: sluice.PerSecond(10), burst: 1, n: 3}, units: 2,
 		tally: tally{starts: []time.Duration{0, 100 * time.Millisecond}, left: 1}}
@@ -152,6 +161,15 @@ func TestProblems(t *testing.T) {
 			r.starts[1] = 500 * time.Millisecond
 			r.stalls = []law.Stall{{From: 100 * time.Millisecond, To: 301 * time.Millisecond}}
 		}, cli.Broken, "CANNOT SHOW whether all is right: 4 turns passed unused, and the machine stood still for 201ms."},
+		{func(r *report) {
+			r.rate = sluice.PerSecond(1) // 2 in a second
+			r.starts, r.units, r.left = append(r.starts, 100*time.Millisecond), 3, 0
+		}, cli.Broken, "the limit was broken: 3 starts within 1s, allowed are 2"},
+		{func(r *report) {
+			r.rate = sluice.PerSecond(5) // 6 in a second
+			r.starts, r.units, r.n, r.left = make([]time.Duration, 7), 7, 7, 0
+			r.stalls = []law.Stall{{From: -200 * time.Millisecond, To: 0}}
+		}, cli.OK, "NOTE: there this machine held the process up for 200ms, which explains 1 more."},
 		{func(r *report) { r.interrupted = true }, cli.Interrupted, "Interrupted: whoever still stood in line left"},
 		{func(r *report) { r.dodgers = 1 }, cli.OK, "The turn of 1 came in the moment in which they were to give up, and stands."},
 	} {
