@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/internal/kinds"
 	"github.com/fadf4e53/sluice/leaky"
 	"github.com/fadf4e53/sluice/waiter"
 )
@@ -26,7 +27,7 @@ func TestAllOverADay(t *testing.T) {
 		}{{sluice.PerSecond(3), 3}, {sluice.Per(100, time.Minute), 100}, {sluice.Per(2000, day), 2000}}
 		var all []sluice.Limiter
 		for _, l := range limits {
-			all = append(all, newWaiter(t, l.rate, l.burst))
+			all = append(all, kinds.Waiter(t, l.rate, l.burst))
 		}
 		joint := sluice.All(all...)
 		start, units := time.Now(), 0
@@ -68,7 +69,7 @@ func TestAllOverADay(t *testing.T) {
 // What others do: the earlier limit is charged, again and again, for what the later one refuses.
 func TestAllRefusalTakesNothingFromTheOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newWaiter(t, sluice.PerSecond(1), 10), newWaiter(t, sluice.Every(1000*time.Second), 1)
+		a, b := kinds.Waiter(t, sluice.PerSecond(1), 10), kinds.Waiter(t, sluice.Every(1000*time.Second), 1)
 		require.NoError(t, b.Wait(background, 1))
 		for _, all := range []sluice.Limiter{sluice.All(a, b), sluice.All(b, a)} {
 			for range 10 {
@@ -93,7 +94,7 @@ func TestAllRefusalTakesNothingFromTheOthers(t *testing.T) {
 
 func TestAllRefusedTryTellsTheTruth(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newWaiter(t, sluice.PerSecond(1), 10), newWaiter(t, sluice.PerSecond(1), 10)
+		a, b := kinds.Waiter(t, sluice.PerSecond(1), 10), kinds.Waiter(t, sluice.PerSecond(1), 10)
 		require.NoError(t, a.Wait(background, 6)) // 4 remain
 		require.NoError(t, b.Wait(background, 8)) // 2 remain
 		d, err := sluice.All(a, b).Try(background, 3)
@@ -104,7 +105,7 @@ func TestAllRefusedTryTellsTheTruth(t *testing.T) {
 
 func TestAllTellsTheLatest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		fast, slow := newWaiter(t, sluice.PerSecond(10), 1), newWaiter(t, sluice.PerSecond(1), 1)
+		fast, slow := kinds.Waiter(t, sluice.PerSecond(10), 1), kinds.Waiter(t, sluice.PerSecond(1), 1)
 		all := sluice.All(fast, slow)
 		require.NoError(t, all.Wait(background, 1))
 		d, err := all.Try(background, 1)
@@ -123,7 +124,7 @@ func TestAllTellsTheLatest(t *testing.T) {
 
 func TestAllRefusalNamesTheLimit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		second, minute := newWaiter(t, sluice.PerSecond(3), 3), newWaiter(t, sluice.Per(100, time.Minute), 5)
+		second, minute := kinds.Waiter(t, sluice.PerSecond(3), 3), kinds.Waiter(t, sluice.Per(100, time.Minute), 5)
 		all := sluice.All(second, minute)
 		var r *sluice.Refusal
 		require.ErrorAs(t, all.Wait(background, 4), &r)
@@ -141,7 +142,7 @@ func TestAllRefusalNamesTheLimit(t *testing.T) {
 
 func TestAllGivesBackInFullWhenCtxEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newWaiter(t, sluice.PerSecond(1), 10), newWaiter(t, sluice.Every(time.Hour), 7)
+		a, b := kinds.Waiter(t, sluice.PerSecond(1), 10), kinds.Waiter(t, sluice.Every(time.Hour), 7)
 		require.NoError(t, b.Wait(background, 1))
 		ctx, cancel := context.WithCancel(background)
 		start := time.Now()
@@ -175,12 +176,12 @@ func TestAllOfNone(t *testing.T) {
 }
 
 func TestAllOfOneIsThatOne(t *testing.T) {
-	l := newWaiter(t, sluice.PerSecond(1), 1)
+	l := kinds.Waiter(t, sluice.PerSecond(1), 1)
 	require.True(t, sluice.All(l) == l)
 }
 
 func TestAllWithANilMember(t *testing.T) {
-	l := newWaiter(t, sluice.PerSecond(1), 1)
+	l := kinds.Waiter(t, sluice.PerSecond(1), 1)
 	for _, all := range []sluice.Limiter{sluice.All(nil), sluice.All(l, nil), sluice.All(nil, l), sluice.All(l, (*waiter.Limiter)(nil))} {
 		require.ErrorIs(t, all.Wait(background, 1), sluice.ErrInvalid)
 		_, err := all.Try(background, 1)
@@ -194,7 +195,7 @@ func TestAllWithANilMember(t *testing.T) {
 }
 
 func TestAllKeepsItsOwnListOfLimits(t *testing.T) {
-	l := newWaiter(t, sluice.PerSecond(1), 1)
+	l := kinds.Waiter(t, sluice.PerSecond(1), 1)
 	limits := []sluice.Limiter{l, l}
 	all := sluice.All(limits...)
 	limits[0] = nil
@@ -202,7 +203,7 @@ func TestAllKeepsItsOwnListOfLimits(t *testing.T) {
 }
 
 func TestAllChargesALimitGivenTwiceTwice(t *testing.T) {
-	l := newWaiter(t, sluice.Every(time.Hour), 10)
+	l := kinds.Waiter(t, sluice.Every(time.Hour), 10)
 	require.NoError(t, sluice.All(l, l).Wait(background, 3))
 	require.EqualValues(t, 6, l.Stats().Units)
 }
@@ -210,7 +211,7 @@ func TestAllChargesALimitGivenTwiceTwice(t *testing.T) {
 // A Limiter of somebody else, which has no TryReserve, is asked by Reserve and Cancel: the answers are the same.
 func TestAllWithAForeignLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		foreign, own := newForeign(t, sluice.PerSecond(1), 2), newWaiter(t, sluice.PerSecond(10), 5)
+		foreign, own := kinds.Foreign(t, sluice.PerSecond(1), 2), kinds.Waiter(t, sluice.PerSecond(10), 5)
 		all := sluice.All(foreign, own)
 		d, err := all.Try(background, 2)
 		require.NoError(t, err)
@@ -228,7 +229,7 @@ func TestAllWithAForeignLimiterThatIsFull(t *testing.T) {
 		full, err := waiter.New(waiter.Config{Rate: sluice.PerSecond(1), Burst: 1, MaxWait: time.Millisecond})
 		require.NoError(t, err)
 		require.NoError(t, full.Wait(background, 1))
-		d, err := sluice.All(struct{ sluice.Limiter }{full}, newWaiter(t, sluice.PerSecond(9), 9)).Try(background, 1)
+		d, err := sluice.All(struct{ sluice.Limiter }{full}, kinds.Waiter(t, sluice.PerSecond(9), 9)).Try(background, 1)
 		require.NoError(t, err, "a Try that is refused for now has no error")
 		require.Equal(t, sluice.Decision{RetryAfter: time.Second, ResetAfter: time.Second}, d)
 	})
@@ -236,7 +237,7 @@ func TestAllWithAForeignLimiterThatIsFull(t *testing.T) {
 
 func TestAllEndsWhenOneIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		open := newWaiter(t, sluice.PerSecond(10), 5)
+		open := kinds.Waiter(t, sluice.PerSecond(10), 5)
 		closed, err := waiter.New(waiter.Config{Rate: sluice.PerSecond(1), Burst: 1})
 		require.NoError(t, err)
 		require.NoError(t, closed.Wait(background, 1))
@@ -258,7 +259,7 @@ func TestAllEndsWhenOneIsClosed(t *testing.T) {
 
 func TestAllStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newWaiter(t, sluice.PerSecond(3), 30), newWaiter(t, sluice.Per(100, time.Minute), 100)
+		a, b := kinds.Waiter(t, sluice.PerSecond(3), 30), kinds.Waiter(t, sluice.Per(100, time.Minute), 100)
 		p, err := leaky.New(leaky.Config{Rate: sluice.PerSecond(50), Capacity: 40})
 		require.NoError(t, err)
 		all := sluice.All(a, b, p)
@@ -276,7 +277,7 @@ func TestAllRefusalIsTrueOfTheLimitsBehindItToo(t *testing.T) {
 		require.NoError(t, err)
 		long, err := waiter.New(waiter.Config{Rate: sluice.Every(5 * time.Second), Burst: 1, MaxWait: time.Millisecond})
 		require.NoError(t, err)
-		patient := newWaiter(t, sluice.Every(9*time.Second), 1)
+		patient := kinds.Waiter(t, sluice.Every(9*time.Second), 1)
 		for _, l := range []sluice.Limiter{short, long, patient} {
 			require.NoError(t, l.Wait(background, 1))
 		}
@@ -287,7 +288,7 @@ func TestAllRefusalIsTrueOfTheLimitsBehindItToo(t *testing.T) {
 		}, *no)
 		require.ErrorAs(t, sluice.All(short, patient).Wait(background, 1), &no)
 		require.Equal(t, 9*time.Second, no.RetryAfter)
-		require.ErrorAs(t, sluice.All(short, newWaiter(t, sluice.PerSecond(1), 1)).Wait(background, 2), &no)
+		require.ErrorAs(t, sluice.All(short, kinds.Waiter(t, sluice.PerSecond(1), 1)).Wait(background, 2), &no)
 		require.ErrorIs(t, no, sluice.ErrTooLarge)
 		require.Zero(t, patient.Stats().Waiting)
 	})
@@ -295,7 +296,7 @@ func TestAllRefusalIsTrueOfTheLimitsBehindItToo(t *testing.T) {
 
 func TestAllCountsACancelAfterTheTurnAsAGrantGivenBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newWaiter(t, sluice.PerSecond(1), 1), newWaiter(t, sluice.PerSecond(2), 1)
+		a, b := kinds.Waiter(t, sluice.PerSecond(1), 1), kinds.Waiter(t, sluice.PerSecond(2), 1)
 		all := sluice.All(a, b)
 		require.NoError(t, all.Wait(background, 1))
 		r, err := all.Reserve(background, 1)
@@ -312,7 +313,7 @@ func TestAllCountsACancelAfterTheTurnAsAGrantGivenBack(t *testing.T) {
 func TestAllGrantsWhatIsDueExactlyAtTheDeadline(t *testing.T) {
 	// On the real clock time passes between two looks at it: the deadline is looked at first.
 	for range 200 {
-		a, b := newWaiter(t, sluice.Every(2*time.Millisecond), 1), newWaiter(t, sluice.Every(2*time.Millisecond), 1)
+		a, b := kinds.Waiter(t, sluice.Every(2*time.Millisecond), 1), kinds.Waiter(t, sluice.Every(2*time.Millisecond), 1)
 		all := sluice.All(a, b)
 		require.NoError(t, all.Wait(background, 1))
 		r, err := all.Reserve(background, 1)
@@ -328,7 +329,7 @@ func TestAllPausesEachAlsoWhenOneIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, err := waiter.New(waiter.Config{Rate: sluice.PerSecond(3), Burst: 3})
 		require.NoError(t, err)
-		b := newWaiter(t, sluice.PerSecond(5), 5)
+		b := kinds.Waiter(t, sluice.PerSecond(5), 5)
 		require.NoError(t, a.Close())
 		require.ErrorIs(t, sluice.All(a, b).Pause(background, time.Minute), sluice.ErrClosed)
 		d, err := b.Try(background, 1)
@@ -339,7 +340,7 @@ func TestAllPausesEachAlsoWhenOneIsClosed(t *testing.T) {
 
 func TestAllPausesEach(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := newWaiter(t, sluice.PerSecond(3), 3), newWaiter(t, sluice.PerSecond(5), 5)
+		a, b := kinds.Waiter(t, sluice.PerSecond(3), 3), kinds.Waiter(t, sluice.PerSecond(5), 5)
 		require.NoError(t, sluice.All(a, b).Pause(background, time.Minute))
 		for _, l := range []sluice.Limiter{a, b} {
 			d, err := l.Try(background, 1)
@@ -357,8 +358,8 @@ var errBroken = errors.New("cannot ask")
 func (broken) Reserve(context.Context, int) (sluice.Reservation, error) { return nil, errBroken }
 
 func TestAllPassesOnAFailureAndTakesNothing(t *testing.T) {
-	l := newWaiter(t, sluice.Every(time.Hour), 5)
-	all := sluice.All(l, broken{newWaiter(t, sluice.PerSecond(1), 1)})
+	l := kinds.Waiter(t, sluice.Every(time.Hour), 5)
+	all := sluice.All(l, broken{kinds.Waiter(t, sluice.PerSecond(1), 1)})
 	require.ErrorIs(t, all.Wait(background, 1), errBroken)
 	_, err := all.Try(background, 1)
 	require.ErrorIs(t, err, errBroken)

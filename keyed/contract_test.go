@@ -6,32 +6,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/internal/kinds"
 	"github.com/fadf4e53/sluice/keyed"
-	"github.com/fadf4e53/sluice/leaky"
 	"github.com/fadf4e53/sluice/sluicetest"
 )
 
 // A view keeps the contract that its key's limiter keeps, whatever that is.
 func TestContract(t *testing.T) {
-	view := func(evict keyed.Eviction, limiter func(testing.TB, sluice.Rate, int) sluice.Limiter) sluicetest.Kind {
-		return sluicetest.Kind{New: func(t testing.TB, rate sluice.Rate, burst int) sluice.Limiter {
+	view := func(evict keyed.Eviction, limiter kinds.New) kinds.New {
+		return func(t testing.TB, rate sluice.Rate, burst int) sluice.Limiter {
 			return newMap(t, 1, evict, func(string) (sluice.Limiter, error) { return limiter(t, rate, burst), nil }).For("k")
-		}}
+		}
 	}
-	token := func(t testing.TB, rate sluice.Rate, burst int) sluice.Limiter { return newWaiter(t, rate, burst) }
-	pacer := view(keyed.IdleOnly, func(t testing.TB, rate sluice.Rate, capacity int) sluice.Limiter {
-		p, err := leaky.New(leaky.Config{Rate: rate, Capacity: capacity})
-		require.NoError(t, err)
-		return p
-	})
-	pacer.Paced = true
 	for name, kind := range map[string]sluicetest.Kind{
-		"view of a waiter":         view(keyed.IdleOnly, token),
-		"view of a waiter, Oldest": view(keyed.Oldest, token),
-		"view of a pacer":          pacer,
-		"view of a foreign": view(keyed.IdleOnly, func(t testing.TB, rate sluice.Rate, burst int) sluice.Limiter {
-			return foreign(newWaiter(t, rate, burst))
-		}),
+		"view of a waiter":         {New: view(keyed.IdleOnly, kinds.Waiter)},
+		"view of a waiter, Oldest": {New: view(keyed.Oldest, kinds.Waiter)},
+		"view of a pacer":          {New: view(keyed.IdleOnly, kinds.Pacer), Paced: true},
+		"view of a foreign":        {New: view(keyed.IdleOnly, kinds.Foreign)},
 	} {
 		t.Run(name, func(t *testing.T) { sluicetest.Run(t, kind) })
 	}
