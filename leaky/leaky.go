@@ -1,13 +1,3 @@
-// Package leaky is a leaky-bucket pacer for the goroutines of one process: starts are evenly spaced, and idle time is
-// not saved up for a burst.
-//
-//	pacer, err := leaky.New(leaky.Config{Rate: sluice.PerSecond(50), Capacity: 100})
-//	...
-//	if err := pacer.Wait(ctx, 1); err != nil {
-//		return err // ErrFull: more than 100 units are waiting; nothing was poured
-//	}
-//
-// Package waiter is its sibling for a downstream that takes a burst.
 package leaky
 
 import (

@@ -1,12 +1,3 @@
-// Package waiter is a token bucket for the goroutines of one process: what exceeds the rate waits its turn in line.
-//
-//	limiter, err := waiter.New(waiter.Config{Rate: sluice.PerSecond(50), Burst: 10})
-//	...
-//	if err := limiter.Wait(ctx, 1); err != nil {
-//		return err // ctx ended, or its deadline is nearer than the turn: nothing was taken
-//	}
-//
-// Package leaky is its sibling for a downstream that takes no burst at all.
 package waiter
 
 import (
