@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"time"
 
 	"github.com/hibiken/asynq"
@@ -51,22 +52,36 @@ func killed(w *world, r *row) {
 	w.until("start", "", 10, 20*time.Second)
 	first.kill()
 	at, done := time.Now(), w.n("done", "")
+	untold := w.untold()
 	w.process(spec{Rate: 10, Slots: 8})
 	// Those that waited in place, or were on their way back from it, are Asynq's to recover: it takes a minute or two.
 	stuck := 8
 	w.until("done", "", 60-stuck, 60*time.Second)
 	deferred := w.last("").Sub(at)
 	want := ideal(60-stuck-done, sluice.PerSecond(10))
-	w.until("done", "", 60, 180*time.Second)
+	w.when(180*time.Second, func() bool { return w.distinct("done") == 60 })
 	time.Sleep(settle)
 	r.drain = w.last("").Sub(w.begun)
 	r.fill(w, map[string]int{"a": 10})
 	// Each has its place in the virtual queue, two seconds, the rest of that second, and a tick; then it may wait in place.
 	r.target(deferred <= want+5*time.Second, "the deferred ones in %s, %s at their rate", short(deferred), short(want))
-	r.target(r.done == 60 && r.twice == 0, "all done, none twice")
-	r.target(r.retried <= stuck, "%d waited in place, and had a retry used by Asynq's recoverer", r.retried)
-	r.failed, r.retried = 0, 0
+	r.target(w.distinct("done") == 60 && r.twice <= untold,
+		"all done; %d twice, %d had ended when Asynq had not been told yet", r.twice, untold)
+	r.target(r.retried <= stuck, "%d were Asynq's to recover, with a retry used", r.retried)
+	r.failed, r.retried, r.lost, r.twice = 0, 0, 0, 0
 	r.unharmed()
+}
+
+// untold counts the tasks that are done, but not in Asynq's books. It runs them again, with a Gate or without.
+func (w *world) untold() (n int) {
+	active, err := w.insp.ListActiveTasks("default", asynq.PageSize(1000))
+	check(err)
+	for _, e := range w.all("done", "") {
+		if slices.ContainsFunc(active, func(t *asynq.TaskInfo) bool { return t.ID == e.ID }) {
+			n++
+		}
+	}
+	return n
 }
 
 func stopped(w *world, r *row) {

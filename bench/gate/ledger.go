@@ -155,6 +155,15 @@ func (l *ledger) twice() int {
 	return n
 }
 
+// distinct counts the tasks to which something has happened.
+func (l *ledger) distinct(what string) int {
+	ids := map[string]bool{}
+	for _, e := range l.all(what, "") {
+		ids[e.ID] = true
+	}
+	return len(ids)
+}
+
 // retried counts the tasks that were seen with a retry used.
 func (l *ledger) retried() int {
 	l.mu.Lock()
