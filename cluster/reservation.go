@@ -73,17 +73,15 @@ func (l *Limiter) placed(ctx context.Context, p *place) error {
 	select {
 	case <-p.stood:
 	case <-ctx.Done():
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		l.settleLocked()
-		if p.state == waiting && p.in != &l.line {
-			l.leaveLocked(p)
-			l.stats.Canceled++
-			return ctx.Err()
-		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.settleLocked()
+	if !p.stands { // ctx has ended, and nothing came first
+		l.leaveLocked(p)
+		l.stats.Canceled++
+		return ctx.Err()
+	}
 	return p.err
 }
 

@@ -104,6 +104,33 @@ func slack(t testing.TB) time.Duration {
 	return late.over
 }
 
+// The end of ctx and the answer of Redis may come in the same instant.
+func TestACtxThatEndsWithTheAnswer(t *testing.T) {
+	l := made(t, dial(t, redistest.Start(t)), Config{Rate: sluice.PerSecond(1_000_000), Burst: 1_000_000})
+	var granted, left int
+	for i := range 4000 {
+		ctx, cancel := context.WithCancel(background)
+		timer := time.AfterFunc(time.Duration(i%400)*time.Microsecond, cancel)
+		r, err := l.Reserve(ctx, 1)
+		if err == nil {
+			require.NoError(t, r.Wait(background), "what Reserve gave is kept, whatever has become of its ctx")
+			granted++
+		} else {
+			require.ErrorIs(t, err, context.Canceled)
+			left++
+		}
+		timer.Stop()
+		cancel()
+	}
+	t.Logf("%d granted, %d left", granted, left)
+	require.NotZero(t, granted)
+	require.NotZero(t, left)
+	s := l.Stats()
+	require.EqualValues(t, granted, s.Granted)
+	require.EqualValues(t, granted, s.Units)
+	require.Zero(t, s.Waiting)
+}
+
 // A call that has timed out may have been carried out. go-redis repeats it, and charges twice.
 func TestNothingIsChargedTwice(t *testing.T) {
 	server := redistest.StartServer(t)
