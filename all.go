@@ -12,10 +12,16 @@ import (
 // All joins limits that must all agree, such as 3/s and 100/min and 2000/day: n units are taken from each or from
 // none, and a refusal by one takes nothing from the others.
 //
-// Wait takes a place in the line of each and returns when the last turn has come; each limit keeps its law by its own
-// books, in which the units count from its own turn on. What is refused carries the Rate and Burst of the limit that
-// refused; of several, of the one that needs longest. Try is allowed when all allow it: Delay, RetryAfter and ResetAfter
-// are then the longest, Remaining is the least. Pause goes to each, also when another of them has an error to return.
+// Wait takes a place in the line of each and returns when the last turn has come. What is refused carries the Rate and
+// Burst of the limit that refused; of several, of the one that needs longest. Try is allowed when all allow it: Delay,
+// RetryAfter and ResetAfter are then the longest, Remaining is the least. Pause goes to each, also when another of them
+// has an error to return.
+//
+// Each limit keeps its law by its own books, in which the units count from its own turn on. A caller whose turn in one
+// has come keeps it while it waits for another: of a limit that stands beside different others, as a project's beside
+// those of its users, a window may see as many units more start as were kept so when it began, and nobody else gets
+// them meanwhile. A limit that must hold exactly, because it is somebody else's, is waited for alone and last: Wait
+// for the others, then Wait for it.
 //
 // Stats counts the calls to the joined Limiter and shows the slowest rate, the smallest burst, the least available and
 // the longest line; its Units are less all that was cancelled, also where a limit could not take all of it back. A

@@ -13,7 +13,9 @@
 // An earlier promise beats a later one where they meet.
 //
 //  1. Never more than the limit, in any window. A task that returns passes the limiter again. Starts are limited, not
-//     how many run at once.
+//     how many run at once. Under sluice.All each limit counts from its own turn: a window may see more starts, one
+//     for each worker slot at most that waited for another limit. One that must hold exactly gets a Gate of its own, with
+//     Config.Limiter, inside of the other; Configure is then called on both.
 //  2. A task that is handed back uses no retry, counts as no failure and is not told to the ErrorHandler. A task on its
 //     last attempt (MaxRetry(0) too) would be archived by Asynq whatever it returned, so it waits in place instead,
 //     whatever that holds up.
