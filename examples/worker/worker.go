@@ -24,6 +24,7 @@ func work(ctx context.Context, c config, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
+	defer gate.Drain() // has connections of its own, also if nothing ever runs
 	observe.Gate("worker", func() metrics.GateStats { return metrics.GateStats(gate.Stats()) })
 
 	mux := asynq.NewServeMux()
