@@ -49,8 +49,8 @@ func TestKeysReachTheirRatesBesideUnlimitedJobs(t *testing.T) {
 	free := w.await("t:free", 200, 10*time.Second)
 	took := w.await("", 440, 10*time.Second)
 	t.Logf("unlimited done after %v, all after %v (ideal 2.9s), %d deferrals", free, took, g.Stats().Deferred)
-	require.LessOrEqual(t, free, 800*ms)
-	require.LessOrEqual(t, took, 3100*ms)
+	w.within(800*ms, free)
+	w.within(3100*ms, took)
 	require.LessOrEqual(t, g.Stats().Deferred, uint64(252))
 	for kind := range limits {
 		w.held(kind, 10, 1)
@@ -70,13 +70,12 @@ func TestDeferredWorkReachesHighRates(t *testing.T) {
 		w.run(g, asynq.Config{Concurrency: c.slots}, nil)
 		took := w.await("t:a", c.n, 10*time.Second)
 		t.Logf("%d at %d/s with %d slots in %v, %d deferrals", c.n, c.rate, c.slots, took, g.Stats().Deferred)
-		require.LessOrEqual(t, took, 2200*ms, "ideal 2s")
+		w.within(2200*ms, took) // ideal 2 s; slots that sleep with their task carry a third of the rate
 		w.finished("default", c.n)
 		w.once()
 	}
 }
 
-// Somebody runs all retries by hand: the limit holds, nothing is lost, and nobody runs twice.
 // Each place is held for a task of its own size, and none is left over.
 func TestDeferredTasksOfDifferentCostReachTheRate(t *testing.T) {
 	t.Parallel()
@@ -88,11 +87,12 @@ func TestDeferredTasksOfDifferentCostReachTheRate(t *testing.T) {
 	w.run(gate(t, queue.Config{Redis: w.redis, Route: route, Cost: cost}), asynq.Config{Concurrency: 8}, nil)
 	w.until("all have started", func() bool { return len(w.all()) == 30 })
 	last := w.all()[29].at.Sub(w.begun)
-	require.Less(t, last, 3350*ms*115/100, "70 units at 20/s with a burst of 3: 3.35 s")
+	w.within(3350*ms*115/100, last) // 70 units at 20/s with a burst of 3: 3.35 s
 	require.EqualValues(t, 70, lim.Stats().Units)
 	w.until("no place is left over", func() bool { return lim.Stats().Waiting == 0 })
 }
 
+// Somebody runs all retries by hand: the limit holds, nothing is lost, and nobody runs twice.
 func TestRunAllRetriesDoesNotBreakTheLimit(t *testing.T) {
 	t.Parallel()
 	w := newWorker(t)
@@ -103,7 +103,7 @@ func TestRunAllRetriesDoesNotBreakTheLimit(t *testing.T) {
 	_, err := w.insp.RunAllRetryTasks("default")
 	require.NoError(t, err)
 	took := w.await("t:a", 60, 10*time.Second)
-	require.LessOrEqual(t, took, 3300*ms, "ideal 2.95s")
+	w.within(3300*ms, took) // ideal 2.95 s
 	w.held("", 20, 1)
 	w.finished("default", 60)
 	w.once()
@@ -137,7 +137,7 @@ func TestTwoServersShareAGate(t *testing.T) {
 	w.run(g, asynq.Config{Concurrency: 5, Queues: map[string]int{"default": 1, "b": 1}}, nil)
 	w.await("t:free", 20, 5*time.Second)
 	took := w.await("t:a", 60, 10*time.Second)
-	require.LessOrEqual(t, took, 3300*ms)
+	w.within(3300*ms, took)
 	w.held("t:a", 20, 1)
 	w.finished("default", 60)
 	w.once()

@@ -241,6 +241,15 @@ func (w *worker) held(kind string, perSecond int, burst int) {
 	require.LessOrEqual(w.t, peak, most)
 }
 
+// within fails the test if something took longer than it may, and than this machine was late ten times over.
+func (w *worker) within(most, took time.Duration) {
+	w.t.Helper()
+	w.mu.Lock()
+	stall := w.stall
+	w.mu.Unlock()
+	require.LessOrEqual(w.t, took, most+10*stall, "%v allowed, with goroutines %v late", most, stall)
+}
+
 // once fails the test if a task has started twice.
 func (w *worker) once() {
 	w.t.Helper()

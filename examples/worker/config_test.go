@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"flag"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -81,6 +83,21 @@ func TestHelpTeaches(t *testing.T) {
 	for _, want := range []string{"-stub 127.0.0.1:9000", "WORKER_TENANT_RATE", "-tenants rates", "acme=20/s,globex=300/min", "(default 45/s)", "exit status"} {
 		require.Contains(t, out.String(), want)
 	}
+}
+
+// The README's table has each setting, with its variable and its default.
+func TestREADMEHasEverySetting(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("README.md")
+	require.NoError(t, err)
+	fs, _ := define(&config{})
+	fs.VisitAll(func(f *flag.Flag) {
+		require.Contains(t, string(text), "`-"+f.Name+"`")
+		require.Contains(t, string(text), "`"+variable(f.Name)+"`")
+		if f.DefValue != "" && f.DefValue != "0" {
+			require.Contains(t, string(text), "`"+f.DefValue+"`", "default of -%s", f.Name)
+		}
+	})
 }
 
 func TestWhatCannotRunIsStatus1(t *testing.T) {
