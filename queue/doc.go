@@ -81,6 +81,6 @@
 // # What it says
 //
 // In Config.Logger: at most once a minute how many tasks were handed back, and how many failed for their Deadline; once in a
-// Gate's life that a server did not pass through Configure, that handlers are too slow for a limit, and that a Unique lock
-// is too short. OnDefer is told every deferral, and how often the task was deferred by this process before.
+// Gate's life that a server did not pass through Configure, that handlers are too slow for a limit, that MaxWait is too short
+// without Redis, and that a Unique lock is too short. OnDefer is told every deferral, and how often the task was deferred by this process before.
 package queue

@@ -138,6 +138,7 @@ func (g *Gate) park(t *turn, wait time.Duration, latest time.Time) (time.Time, t
 	if stats.Rate.Valid() {
 		step = stats.Rate.TimeFor(int64(t.n))
 	}
+	g.warnTicks(t, stats.Rate)
 	now := time.Now()
 	at := now.Add(wait)
 

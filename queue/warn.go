@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
+
+	"github.com/fadf4e53/sluice"
 )
 
 const (
@@ -37,9 +39,9 @@ func (l *lull) pass(now time.Time, every time.Duration) (n int, ok bool) {
 
 // voice is what a Gate has said, so that it does not repeat itself.
 type voice struct {
-	unconfigured, slow, unique sync.Once
-	deferred, late             lull
-	asked                      lull // whether a task's Unique lock was looked at
+	unconfigured, slow, unique, ticks sync.Once
+	deferred, late                    lull
+	asked                             lull // whether a task's Unique lock was looked at
 }
 
 func (g *Gate) warnUnconfigured(t *turn) {
@@ -48,6 +50,17 @@ func (g *Gate) warnUnconfigured(t *turn) {
 			g.log().Warn("queue: this server's asynq.Config did not pass through Gate.Configure: Asynq would count a deferral as a failure, so tasks wait in place")
 		})
 	}
+}
+
+// warnTicks warns, once, where tasks come back by Asynq's clock and may not wait from one tick to the next.
+func (g *Gate) warnTicks(t *turn, rate sluice.Rate) {
+	if g.caller != nil || g.cfg.MaxWait <= 0 || g.cfg.MaxWait >= tick || !rate.Valid() || rate.TimeFor(int64(t.n)) >= tick {
+		return
+	}
+	g.voice.ticks.Do(func() {
+		g.log().Warn("queue: MaxWait is less than a second and there is no Config.Redis: tasks come back in whole seconds, and the limit stands idle between them",
+			"max_wait", g.cfg.MaxWait, "rate", rate.String(), "type", t.task.Type(), "queue", t.queue)
+	})
 }
 
 // sayDeferred tells of deferrals, once in a while.

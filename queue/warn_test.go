@@ -133,3 +133,28 @@ func TestUniqueLockShorterThanTheWaitIsTold(t *testing.T) {
 		}
 	}
 }
+
+// Without Redis what comes back comes in whole seconds: a MaxWait of less leaves the limit idle, and the log says so once.
+func TestAShortMaxWaitWithoutRedisIsTold(t *testing.T) {
+	for _, c := range []struct {
+		rate    string
+		maxWait time.Duration
+		redis   asynq.RedisConnOpt
+		told    int
+	}{
+		{"50/s", 200 * ms, nil, 1},
+		{"50/s", time.Second, nil, 0},
+		{"50/s", 200 * ms, asynq.RedisClientOpt{Addr: "127.0.0.1:1"}, 0}, // called back in time
+		{"1/s", 200 * ms, nil, 0},                                        // no more than one comes back in a second
+	} {
+		var log book
+		lim := limit(t, c.rate, 1)
+		g := gate(t, queue.Config{Limiter: lim, MaxWait: c.maxWait, Redis: c.redis, Logger: log.logger()})
+		ctx, _ := served(t.Context(), g, asynq.Config{})
+		require.NoError(t, lim.Pause(ctx, time.Hour))
+		for range 3 {
+			require.True(t, queue.IsDeferred(process(ctx, g, nil)))
+		}
+		require.Len(t, log.lines("MaxWait is less than a second"), c.told, "%+v", c)
+	}
+}
