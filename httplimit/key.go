@@ -58,7 +58,13 @@ func short(key string) string {
 // 7239), X-Real-IP and the like are not looked at. A connection without an address (a Unix socket) has its
 // RemoteAddr as its key.
 func ByAddress(trusted ...netip.Prefix) func(*http.Request) string {
-	trusts := append([]netip.Prefix(nil), trusted...)
+	var trusts []netip.Prefix
+	for _, p := range trusted {
+		if p.Addr().Is4In6() && p.Bits() >= 96 { // as the addresses are: see parseAddr
+			p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+		}
+		trusts = append(trusts, p)
+	}
 	return func(r *http.Request) string {
 		addr, ok := parseAddr(r.RemoteAddr)
 		if !ok {

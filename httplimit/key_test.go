@@ -41,6 +41,7 @@ func TestAnAddressIsTheClientsAndNotWhatItSays(t *testing.T) {
 		"IPv6 proxy":                          {ours, "[2001:db8:ffff::1]:4711", []string{"203.0.113.7"}, "203.0.113.7"},
 		"IPv4 in IPv6's clothes":              {ours, "[::ffff:203.0.113.7]:4711", nil, "203.0.113.7"},
 		"ours in IPv6's clothes":              {ours, "[::ffff:10.0.0.1]:4711", []string{"::ffff:203.0.113.7"}, "203.0.113.7"},
+		"a prefix in IPv6's clothes":          {[]netip.Prefix{netip.MustParsePrefix("::ffff:10.0.0.0/104")}, "10.0.0.1:4711", []string{"203.0.113.7"}, "203.0.113.7"},
 		"a zone":                              {nil, "[fe80::1%eth0]:4711", nil, "fe80::/64"},
 		"a proxy on the link":                 {[]netip.Prefix{netip.MustParsePrefix("fe80::/10")}, "[fe80::1%eth0]:4711", []string{"203.0.113.7"}, "203.0.113.7"},
 		"a forged zone":                       {ours, "10.0.0.1:4711", []string{"2001:db8::1%x"}, "2001:db8::/64"},
