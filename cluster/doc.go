@@ -46,7 +46,8 @@
 // answer is worth waiting for; it must not be none.
 //
 // FailLocal starts empty, at Rate and Burst divided by Processes, and charges to Redis afterwards what has not been made
-// up since. Who is in its line when Redis is back asks Redis. A Reservation made by it stays with it.
+// up since. Who is in its line when Redis is back asks Redis. A Reservation made by it stays with it, and is counted and
+// charged once somebody sees that its turn has come, by Delay, Wait or Cancel.
 //
 // # Failover, eviction, clocks
 //
@@ -55,16 +56,18 @@
 // holds. A key that is evicted or flushed forgets what is owed: at most one burst too much, and turns that are owned then may
 // meet new ones. Keep the limit's Redis off volatile-* eviction, or Burst small.
 //
-// Redis' own clock is trusted. When it is set back, what is owed lasts longer, but never by more than the
-// burst's worth and Horizon: more debt than that proves that the clock has stepped, and is cut. A pause cannot be told from
-// a step and lasts longer by it. When the clock is set forward, as much is forgiven.
+// Redis' own clock is trusted, also in its pace: while it is slewed, a second is what it calls one. When it is set back,
+// what is owed lasts longer, but never by more than the burst's worth and Horizon: more debt than that proves that the clock
+// has stepped, and is cut. A pause cannot be told from a step and lasts longer by it. When the clock is set forward, as much
+// is forgiven.
 //
 // # Changing the limit
 //
 // Who shares a Name should share Rate, Burst and Horizon. When they differ, as while a new version is rolled out, the
 // units that are owed stay and cost what they cost now, at whoever asks: a raised rate is there at once, a used-up burst
 // lasts at most one new burst, and a line that processes still wait in counts on, unit by unit, at the new rate. What is
-// owed is rounded up then, once, by at most a µs at the old rate. Turns that are owned already keep their times. Together they never flow faster than the fastest of the rates.
+// owed is rounded up then, once, by at most a µs at the old rate. Turns that are owned already keep their times. Together
+// they never flow faster than the fastest of the rates.
 //
 // # Tested with
 //

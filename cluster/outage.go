@@ -2,12 +2,10 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/fadf4e53/sluice"
-	"github.com/fadf4e53/sluice/waiter"
 )
 
 // Health tells how a Limiter and its Redis get on. The counters only grow.
@@ -30,19 +28,13 @@ type outage struct {
 	Health
 	down  bool
 	local *fallback
-	debt  int // units let go by FailLocal of which Redis does not know yet
+	debt  int             // units let go by FailLocal of which Redis does not know yet
+	shut  context.Context // done when the Limiter is closed; nil before the first fallback
+	close context.CancelFunc
 
 	probe bool // the next trip is one
 	timer *time.Timer
 	delay time.Duration // before the next probe
-}
-
-// A fallback limits this process by itself while Redis is out.
-type fallback struct {
-	limiter *waiter.Limiter
-	over    context.Context // done when Redis is back
-	end     context.CancelFunc
-	units   int // let go
 }
 
 const firstProbe, lastProbe = 25 * time.Millisecond, 250 * time.Millisecond
@@ -67,6 +59,9 @@ func (l *Limiter) downLocked(cause error) {
 		o.down, o.Since, o.delay = true, time.Now(), firstProbe
 		o.Outages++
 		if l.cfg.Outage == FailLocal {
+			if o.shut == nil {
+				o.shut, o.close = context.WithCancel(context.Background())
+			}
 			o.local = l.newFallback()
 		}
 	}
@@ -118,6 +113,9 @@ func (l *Limiter) stopLocked() {
 	if l.outage.local != nil {
 		l.outage.local.end()
 	}
+	if l.outage.close != nil {
+		l.outage.close()
+	}
 }
 
 // failLocked answers p by the policy.
@@ -131,6 +129,7 @@ func (l *Limiter) failLocked(p *place) {
 		l.endLocked(p, refused, &outageError{l.cfg.Name, l.outage.Cause})
 	case l.cfg.Outage == FailOpen:
 		l.outage.Opened++
+		p.open = true
 		p.decision = sluice.Decision{Allowed: true, Remaining: l.cfg.Burst}
 		if p.n == 0 {
 			l.endLocked(p, granted, nil)
@@ -155,60 +154,3 @@ func (e *outageError) Error() string {
 }
 
 func (e *outageError) Unwrap() []error { return []error{ErrOutage, e.cause} }
-
-func (l *Limiter) shareOfBurst() int {
-	return (l.cfg.Burst-1)/max(l.cfg.Processes, 1) + 1
-}
-
-// newFallback starts empty: what Redis had let go before is not known here, and the limit is worth more than a few units.
-func (l *Limiter) newFallback() *fallback {
-	limiter, err := waiter.New(waiter.Config{
-		Rate: l.cfg.share(), Burst: l.shareOfBurst(), StartEmpty: true, MaxWait: l.cfg.Horizon, AllowOversize: true,
-	})
-	if err != nil {
-		panic("cluster: checked when the Limiter was made: " + err.Error())
-	}
-	over, end := context.WithCancel(context.Background())
-	return &fallback{limiter: limiter, over: over, end: end}
-}
-
-// waitLocally waits in the fallback's line, or asks Redis once more when that is back.
-func (l *Limiter) waitLocally(ctx context.Context, p *place) error {
-	f := p.fallback
-	either, stop := context.WithCancel(ctx)
-	defer stop()
-	defer context.AfterFunc(f.over, stop)()
-	err := f.limiter.Wait(either, p.n)
-	l.mu.Lock()
-	if err == nil {
-		l.localLocked(f, p)
-		l.mu.Unlock()
-		return nil
-	}
-	var no *sluice.Refusal
-	switch {
-	case errors.As(err, &no):
-		l.stats.Refused++
-	case ctx.Err() != nil:
-		l.stats.Canceled++
-	default:
-		l.mu.Unlock()
-		again := newPlace(p.kind, p.n)
-		again.deadline = p.deadline
-		return l.call(ctx, again)
-	}
-	l.mu.Unlock()
-	return err
-}
-
-// localLocked counts p, whom the fallback has let go.
-func (l *Limiter) localLocked(f *fallback, p *place) {
-	l.stats.Granted++
-	l.stats.Units += uint64(p.n)
-	l.stats.Waited += time.Duration(l.local() - p.joined)
-	l.outage.Local += uint64(p.n)
-	f.units = min(f.units+p.n, l.cfg.Burst) // more is never charged
-	if l.outage.local != f {
-		l.outage.debt = min(l.outage.debt+p.n, l.shareOfBurst()) // Redis came back just now
-	}
-}

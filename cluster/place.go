@@ -29,6 +29,7 @@ type place struct {
 	fallback *fallback // where to ask instead: Redis is out
 	used     []span    // what a grant that can be cancelled used
 	kept     bool      // belongs to a Reservation: can be cancelled after its turn
+	open     bool      // let go by FailOpen: has used nothing
 	// wake is closed when a Reservation is answered, since many may sleep on that; to any other place one token is sent.
 	wake   chan struct{}
 	stood  chan struct{} // of a Reservation: closed when it stands in line, or is answered

@@ -22,7 +22,7 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (sluice.Reservation, error
 		return nil, err
 	}
 	if p.fallback != nil {
-		return p.fallback.limiter.Reserve(ctx, n)
+		return l.reserveLocally(ctx, p)
 	}
 	return &reservation{l, p}, nil
 }
@@ -32,7 +32,8 @@ func (l *Limiter) Try(ctx context.Context, n int) (sluice.Decision, error) {
 	if err := l.check(ctx, "Try", n); err != nil {
 		return sluice.Decision{}, err
 	}
-	return l.try(ctx, newPlace(try, n))
+	_, d, err := l.try(ctx, newPlace(try, n))
+	return d, err
 }
 
 // TryReserve is Try with something to cancel. See sluice.TryReserver.
@@ -40,32 +41,19 @@ func (l *Limiter) TryReserve(ctx context.Context, n int) (sluice.Reservation, sl
 	if err := l.check(ctx, "TryReserve", n); err != nil {
 		return nil, sluice.Decision{}, err
 	}
-	p := newKept(try, n)
-	d, err := l.try(ctx, p)
-	if err != nil || !d.Allowed {
-		return nil, d, err
-	}
-	return &reservation{l, p}, d, nil
+	return l.try(ctx, newKept(try, n))
 }
 
-func (l *Limiter) try(ctx context.Context, p *place) (sluice.Decision, error) {
-	if err := l.call(ctx, p); err != nil {
-		return sluice.Decision{RetryAfter: sluice.Never}, err
+func (l *Limiter) try(ctx context.Context, p *place) (sluice.Reservation, sluice.Decision, error) {
+	switch err := l.call(ctx, p); {
+	case err != nil:
+		return nil, sluice.Decision{RetryAfter: sluice.Never}, err
+	case p.fallback != nil:
+		return l.tryLocally(ctx, p)
+	case !p.decision.Allowed:
+		return nil, p.decision, nil
 	}
-	if p.fallback == nil {
-		return p.decision, nil
-	}
-	d, err := p.fallback.limiter.Try(ctx, p.n)
-	if err == nil {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if !d.Allowed {
-			l.stats.Refused++
-		} else if p.n > 0 {
-			l.localLocked(p.fallback, p)
-		}
-	}
-	return d, err
+	return &reservation{l, p}, p.decision, nil
 }
 
 // placed blocks until p stands in line or is answered.
@@ -166,7 +154,7 @@ var errCanceled = fmt.Errorf("cluster: Reservation.Wait after Cancel: nothing is
 
 // backLocked puts back what p used, as far as that has not passed, and returns its units, a fraction counted as one.
 func (l *Limiter) backLocked(p *place) uint64 {
-	if l.terms.d == 0 {
+	if l.terms.d == 0 || p.open {
 		return uint64(p.n)
 	}
 	var back exact.U128
