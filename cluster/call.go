@@ -29,7 +29,7 @@ func (l *Limiter) enter(p *place) error {
 		return nil
 	}
 	switch {
-	case l.outage.down:
+	case l.outage.Down:
 		l.failLocked(p)
 	case len(l.owned.spans) > 0 && l.firstLocked() && l.ownLocked(p, l.settleLocked()):
 	default:
@@ -51,7 +51,7 @@ func (l *Limiter) sleep(ctx context.Context, p *place) error {
 		err := p.err // settled for good
 		if p.kind == wait && !p.shared {
 			*p = place{wake: p.wake}
-			spares.Put(p)
+			l.spares.Put(p)
 		}
 		return err
 	}
@@ -70,7 +70,39 @@ func (l *Limiter) sleep(ctx context.Context, p *place) error {
 		return l.waitLocally(ctx, p)
 	}
 	defer l.mu.Unlock()
+	if p.state == left && ctx.Err() != nil {
+		return ctx.Err() // of several who sleep on one Reservation, none is told that another was first
+	}
 	return p.err
+}
+
+// Try takes n units if they can be had now. It waits for Redis, up to Timeout. See sluice.Limiter.
+func (l *Limiter) Try(ctx context.Context, n int) (sluice.Decision, error) {
+	if err := l.check(ctx, "Try", n); err != nil {
+		return sluice.Decision{}, err
+	}
+	_, d, err := l.try(ctx, newPlace(try, n))
+	return d, err
+}
+
+// TryReserve is Try with something to cancel. See sluice.TryReserver.
+func (l *Limiter) TryReserve(ctx context.Context, n int) (sluice.Reservation, sluice.Decision, error) {
+	if err := l.check(ctx, "TryReserve", n); err != nil {
+		return nil, sluice.Decision{}, err
+	}
+	return l.try(ctx, newKept(try, n))
+}
+
+func (l *Limiter) try(ctx context.Context, p *place) (sluice.Reservation, sluice.Decision, error) {
+	switch err := l.call(ctx, p); {
+	case err != nil:
+		return nil, sluice.Decision{RetryAfter: sluice.Never}, err
+	case p.fallback != nil:
+		return l.tryLocally(ctx, p)
+	case !p.decision.Allowed:
+		return nil, p.decision, nil
+	}
+	return &reservation{l, p}, p.decision, nil
 }
 
 // ownLocked answers p with what this process owns, without a trip: a spare that somebody left. It says no if there is

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -139,6 +138,3 @@ func checkClient(client redis.UniversalClient) error {
 	}
 	return nil
 }
-
-// ErrOutage says that Redis cannot be asked, which is not the same as being limited. What it wraps is the cause.
-var ErrOutage = errors.New("redis cannot be asked")

@@ -1,14 +1,20 @@
 package cluster
 
 import (
+	"context"
+	"errors"
+	"math"
+	"net"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/internal/redistest"
 )
 
 func TestBadConfigNamesFieldValueAndRule(t *testing.T) {
@@ -75,5 +81,40 @@ func TestALimiterThatNewDidNotMakeSaysSo(t *testing.T) {
 		require.ErrorIs(t, l.Close(), sluice.ErrInvalid)
 		require.Zero(t, l.Stats())
 		require.Zero(t, l.Health())
+	}
+}
+
+// A deadline that came over a wire, as Asynq's does, has no monotonic reading: measured by the wall clock since New it is
+// off by whatever that clock was set.
+func TestADeadlineThatKnowsOnlyTheWallClock(t *testing.T) {
+	l := made(t, dial(t, redistest.Start(t)), Config{Rate: sluice.PerSecond(5), Burst: 1})
+	setBack := time.Now().Round(0).Add(-time.Hour)
+	now := func() time.Time { return setBack }
+	require.InDelta(t, l.local()+int64(5*time.Second), l.instant(setBack.Add(5*time.Second), now), float64(time.Second))
+	require.EqualValues(t, math.MaxInt64, l.instant(setBack.Add(math.MaxInt64), now))
+	require.Negative(t, l.instant(setBack.Add(-math.MaxInt64), now))
+	require.InDelta(t, l.local()+int64(5*time.Second), l.instant(time.Now().Add(5*time.Second), now), float64(time.Second))
+
+	require.NoError(t, l.Wait(background, 1))
+	ctx, cancel := context.WithDeadline(background, time.Now().Add(5*time.Second).Round(0))
+	defer cancel()
+	require.NoError(t, l.Wait(ctx, 1))
+}
+
+// Places are used again, and their channels belong to the synctest bubble in which they were made.
+func TestBubblesDoNotShareAnything(t *testing.T) {
+	for range 2 {
+		synctest.Test(t, func(t *testing.T) {
+			client := redis.NewClient(&redis.Options{
+				Addr: "127.0.0.1:1", MaxRetries: -1,
+				Dialer: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("no network") },
+			})
+			defer client.Close()
+			l := made(t, client, Config{Rate: sluice.PerSecond(5), Burst: 1, Outage: FailOpen})
+			for range 3 {
+				require.NoError(t, l.Wait(background, 1))
+			}
+			require.NoError(t, l.Close())
+		})
 	}
 }

@@ -9,9 +9,10 @@ import (
 
 // landLocked deals out what Redis has answered.
 func (l *Limiter) landLocked(t *trip, a answer) {
-	if l.outage.down {
+	if l.outage.Down {
 		l.upLocked()
 	}
+	l.outage.wrong = false
 	l.clockLocked(a.now, t.sent, l.local())
 	l.settleLocked()
 	now := l.terms.parts(a.now, 0)

@@ -33,6 +33,7 @@ type Limiter struct {
 	script script
 	key    string
 	base   time.Time
+	spares sync.Pool // places of Waits that are over, most of what a call would allocate; channels must not cross synctest bubbles
 
 	mu sync.Mutex
 
@@ -58,7 +59,6 @@ type Limiter struct {
 
 	outage outage
 	stats  sluice.Stats // only its counters
-	trips  uint64
 	shut   bool
 }
 
@@ -76,7 +76,7 @@ func New(client redis.UniversalClient, c Config) (*Limiter, error) {
 	}
 	return &Limiter{
 		cfg: c, terms: t, client: client, script: newScript(source), key: "sluice:" + c.Name,
-		base: time.Now(),
+		base: time.Now(), spares: sync.Pool{New: func() any { return newPlace(wait, 0) }},
 	}, nil
 }
 
@@ -127,7 +127,7 @@ func (l *Limiter) Wait(ctx context.Context, n int) error {
 	if err := l.check(ctx, "Wait", n); err != nil {
 		return err
 	}
-	p := spares.Get().(*place)
+	p := l.spares.Get().(*place)
 	p.n, p.deadline = n, l.deadline(ctx)
 	if err := l.enter(p); err != nil {
 		return err
@@ -156,9 +156,19 @@ func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
 // deadline returns ctx's deadline by our clock.
 func (l *Limiter) deadline(ctx context.Context) int64 {
 	if d, ok := ctx.Deadline(); ok {
-		return int64(d.Sub(l.base))
+		return l.instant(d, time.Now)
 	}
 	return math.MaxInt64
+}
+
+// instant returns d by our clock. A time without a monotonic reading, as one that came over a wire, is taken from now on:
+// from base it would be measured by the wall clock, which may have been set since.
+func (l *Limiter) instant(d time.Time, now func() time.Time) int64 {
+	if d != d.Round(0) {
+		return int64(d.Sub(l.base))
+	}
+	local := l.local()
+	return local + min(int64(d.Sub(now())), math.MaxInt64-local)
 }
 
 // Close wakes all who wait with ErrClosed, and every later call returns it. A turn that came before stands. What this

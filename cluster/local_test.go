@@ -101,3 +101,18 @@ func TestCloseWakesWhoWaitsLocally(t *testing.T) {
 	require.ErrorIs(t, <-ended, sluice.ErrClosed)
 	require.ErrorIs(t, <-ended, sluice.ErrClosed)
 }
+
+func TestWhoWaitsLocallyIsCounted(t *testing.T) {
+	l := out(t, Config{Rate: sluice.Every(20 * time.Second), Burst: 1, Outage: FailLocal, Processes: 1}, 0)
+	ctx, cancel := context.WithCancel(background)
+	ended := make(chan error)
+	for range 3 {
+		go func() { ended <- l.Wait(ctx, 1) }()
+	}
+	eventually(t, "three wait", func() bool { return l.Stats().Waiting == 3 })
+	cancel()
+	for range 3 {
+		require.ErrorIs(t, <-ended, context.Canceled)
+	}
+	require.Zero(t, l.Stats().Waiting)
+}

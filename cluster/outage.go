@@ -2,11 +2,15 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/fadf4e53/sluice"
 )
+
+// ErrOutage says that Redis cannot be asked, which is not the same as being limited. What it wraps is the cause.
+var ErrOutage = errors.New("redis cannot be asked")
 
 // Health tells how a Limiter and its Redis get on. The counters only grow.
 type Health struct {
@@ -26,8 +30,8 @@ type Health struct {
 // outage is the breaker.
 type outage struct {
 	Health
-	down  bool
 	local *fallback
+	wrong bool            // the last answer was a mistake's: nothing is charged until somebody calls
 	debt  int             // units let go by FailLocal of which Redis does not know yet
 	shut  context.Context // done when the Limiter is closed; nil before the first fallback
 	close context.CancelFunc
@@ -46,17 +50,15 @@ func (l *Limiter) Health() Health {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	h := l.outage.Health
-	h.Down, h.Trips = l.outage.down, l.trips
-	return h
+	return l.outage.Health
 }
 
 // downLocked begins an outage, or goes on with it: nobody waits for Redis any more, and probes are sent.
 func (l *Limiter) downLocked(cause error) {
 	o := &l.outage
 	o.Cause = cause
-	if !o.down {
-		o.down, o.Since, o.delay = true, time.Now(), firstProbe
+	if !o.Down {
+		o.Down, o.Since, o.delay = true, time.Now(), firstProbe
 		o.Outages++
 		if l.cfg.Outage == FailLocal {
 			if o.shut == nil {
@@ -84,7 +86,7 @@ func (l *Limiter) downLocked(cause error) {
 func (l *Limiter) probe() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.outage.down && !l.shut && l.trip == nil {
+	if l.outage.Down && !l.shut && l.trip == nil {
 		l.outage.probe = true
 		l.flyLocked()
 	}
@@ -94,7 +96,7 @@ func (l *Limiter) probe() {
 // has been made up since.
 func (l *Limiter) upLocked() {
 	o := &l.outage
-	o.down, o.Cause, o.Since = false, nil, time.Time{}
+	o.Down, o.Cause, o.Since = false, nil, time.Time{}
 	if o.timer != nil {
 		o.timer.Stop()
 	}

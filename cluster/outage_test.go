@@ -216,3 +216,49 @@ func TestScriptFlushInMidRunIsNotSeen(t *testing.T) {
 	all.Wait()
 	require.EqualValues(t, 800, l.Stats().Units)
 }
+
+// What was answered by a mistake during an outage ended the probes: with FailOpen there was no limit from then on.
+func TestAMistakeEndsAnOutage(t *testing.T) {
+	server := redistest.StartServer(t)
+	client := dial(t, server.Addr)
+	l := made(t, client, Config{Rate: sluice.PerSecond(1000), Burst: 10, Outage: FailOpen, Timeout: 50 * ms})
+	require.NoError(t, client.Set(background, l.key, "somebody else's", 0).Err())
+	stop(t, server)
+	require.True(t, tried(t, l, 1).Allowed, "by the policy")
+	require.True(t, l.Health().Down)
+	cont(t, server)
+	eventually(t, "the late answer, which is a mistake's", func() bool { return !l.Health().Down })
+	_, err := l.Try(background, 1)
+	require.ErrorContains(t, err, "holds something else")
+	require.NotErrorIs(t, err, ErrOutage)
+	require.NoError(t, client.Del(background, l.key).Err())
+	require.Equal(t, 9, tried(t, l, 1).Remaining)
+}
+
+// What FailLocal has let go is charged by a trip that goes before all others. Answered by a mistake it went again and again,
+// and nobody else did.
+func TestAChargeThatIsAnsweredByAMistakeHoldsNobodyUp(t *testing.T) {
+	client := dial(t, redistest.Start(t))
+	l := made(t, client, Config{Rate: sluice.Every(time.Hour), Burst: 10, Outage: FailLocal, Processes: 1})
+	require.NoError(t, client.Set(background, l.key, "somebody else's", 0).Err())
+	l.mu.Lock()
+	l.outage.debt = 3
+	l.mu.Unlock()
+	ctx, cancel := context.WithTimeout(background, 5*time.Second)
+	defer cancel()
+	for range 3 {
+		require.ErrorContains(t, l.Wait(ctx, 1), "holds something else")
+	}
+	time.Sleep(20 * ms)
+	require.LessOrEqual(t, l.Health().Trips, uint64(6))
+	require.NoError(t, client.Del(background, l.key).Err())
+	require.NoError(t, l.Wait(ctx, 1))
+	require.Equal(t, 6, tried(t, l, 0).Remaining, "3 of the outage, and 1")
+
+	// What goes by the policy while a charge is under way is not forgotten when that fails.
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.outage.debt = 4
+	l.failedLocked(&trip{debt: 3}, errors.New("the network"))
+	require.Equal(t, 7, l.outage.debt)
+}

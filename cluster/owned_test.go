@@ -36,8 +36,8 @@ func lawful(t *testing.T, terms terms, starts []*start) {
 		for _, s := range starts[i:] {
 			units += s.n
 			free := terms.full.Add(s.at.Sub(starts[i].at))
-			require.False(t, free.Less(terms.cost(units)), "%d units within %v at %v, burst %d",
-				units, terms.wait(s.at.Sub(starts[i].at)), terms.rate, terms.burst)
+			require.False(t, free.Less(terms.cost(units)), "%d units within %v at %s",
+				units, terms.wait(s.at.Sub(starts[i].at)), terms.text)
 		}
 	}
 }

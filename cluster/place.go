@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"math"
-	"sync"
 	"time"
 
 	"github.com/fadf4e53/sluice"
@@ -36,9 +35,6 @@ type place struct {
 	stands bool
 	shared bool // a trip under way may still look at it: not to be used again
 }
-
-// spares are places of Waits that are over, which is most of what a call would allocate.
-var spares = sync.Pool{New: func() any { return newPlace(wait, 0) }}
 
 type kind uint8
 

@@ -27,35 +27,6 @@ func (l *Limiter) Reserve(ctx context.Context, n int) (sluice.Reservation, error
 	return &reservation{l, p}, nil
 }
 
-// Try takes n units if they can be had now. It waits for Redis, up to Timeout. See sluice.Limiter.
-func (l *Limiter) Try(ctx context.Context, n int) (sluice.Decision, error) {
-	if err := l.check(ctx, "Try", n); err != nil {
-		return sluice.Decision{}, err
-	}
-	_, d, err := l.try(ctx, newPlace(try, n))
-	return d, err
-}
-
-// TryReserve is Try with something to cancel. See sluice.TryReserver.
-func (l *Limiter) TryReserve(ctx context.Context, n int) (sluice.Reservation, sluice.Decision, error) {
-	if err := l.check(ctx, "TryReserve", n); err != nil {
-		return nil, sluice.Decision{}, err
-	}
-	return l.try(ctx, newKept(try, n))
-}
-
-func (l *Limiter) try(ctx context.Context, p *place) (sluice.Reservation, sluice.Decision, error) {
-	switch err := l.call(ctx, p); {
-	case err != nil:
-		return nil, sluice.Decision{RetryAfter: sluice.Never}, err
-	case p.fallback != nil:
-		return l.tryLocally(ctx, p)
-	case !p.decision.Allowed:
-		return nil, p.decision, nil
-	}
-	return &reservation{l, p}, p.decision, nil
-}
-
 // placed blocks until p stands in line or is answered.
 func (l *Limiter) placed(ctx context.Context, p *place) error {
 	select {

@@ -66,7 +66,7 @@ func TestALeaversTurnGoesToTheNextOfItsProcess(t *testing.T) {
 	eventually(t, "on its way back, before anybody else can come after it", func() bool {
 		theirs.mu.Lock()
 		defer theirs.mu.Unlock()
-		return theirs.trip == nil && theirs.trips > before
+		return theirs.trip == nil && theirs.outage.Trips > before
 	})
 	eventually(t, "given back", func() bool { d := reserved(t, ours, 1); defer d.Cancel(); return d.Delay() < 5*time.Hour })
 	near(t, 5, reserved(t, ours, 1).Delay(), "the tail")
@@ -123,7 +123,7 @@ func TestABatchIsItsCallsOneAfterTheOther(t *testing.T) {
 	require.ErrorIs(t, d.err, sluice.ErrDeadline, "6 more would need 8h")
 	require.False(t, e.decision.Allowed)
 	near(t, 3, e.decision.RetryAfter, "behind the 2 that are to come")
-	require.LessOrEqual(t, l.trips, uint64(2))
+	require.LessOrEqual(t, l.outage.Trips, uint64(2))
 }
 
 func TestPauseHoldsEveryProcessAndKeepsTheLine(t *testing.T) {

@@ -20,6 +20,9 @@ func (l *Limiter) Stats() sluice.Stats {
 	if l.trip != nil {
 		s.Waiting += l.trip.waiting()
 	}
+	if l.outage.local != nil {
+		s.Waiting += l.outage.local.limiter.Stats().Waiting
+	}
 	s.Available = l.availableLocked(now)
 	return s
 }

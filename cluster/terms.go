@@ -16,9 +16,7 @@ import (
 // is ever rounded. Redis counts in whole microseconds and a remainder over den, which is as exact: a unit costs
 // d/(1000·n) µs, and den is that fraction's denominator when it is reduced.
 type terms struct {
-	rate    sluice.Rate
-	burst   int
-	horizon time.Duration
+	burst int
 
 	n, d   uint64
 	grain  uint64     // the parts in 1/den µs
@@ -39,7 +37,7 @@ const (
 
 // newTerms returns the terms of a valid rate and burst, or what about them cannot be counted exactly.
 func newTerms(rate sluice.Rate, burst int, horizon time.Duration) (terms, error) {
-	t := terms{rate: rate, burst: burst, horizon: horizon, n: 1, d: 0}
+	t := terms{burst: burst, n: 1, d: 0}
 	if !rate.IsUnlimited() {
 		n, d := rate.Fraction()
 		t.n, t.d = uint64(n), uint64(d)

@@ -78,7 +78,7 @@ func (l *Limiter) fly(t *trip) {
 func (l *Limiter) arrive(t *trip, a answer, err error) []*place {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.trips++
+	l.outage.Trips++
 	l.landing = true
 	if err != nil {
 		l.failedLocked(t, err)
@@ -96,13 +96,13 @@ func (l *Limiter) arrive(t *trip, a answer, err error) []*place {
 func (l *Limiter) loadLocked() *trip {
 	t := &trip{ask: ask{debt: exact.Mul(longestUS*2, l.terms.micros), pause: 2 * longestUS}}
 	switch {
-	case l.outage.down:
+	case l.outage.Down:
 		if !l.outage.probe {
 			return nil
 		}
 		l.outage.probe = false
 		t.ask.debt = exact.U128{}
-	case l.outage.debt > 0:
+	case l.outage.debt > 0 && (!l.outage.wrong || l.asking.count > 0):
 		t.debt, l.outage.debt = l.outage.debt, 0
 		t.ask.cost = l.terms.cost(t.debt)
 		l.spareLocked(t) // before the charge buries it
@@ -131,7 +131,7 @@ func (l *Limiter) serveLocked() {
 }
 
 // fillLocked takes along those who ask. The script decides about all of them at once, by one sum and one bound, which
-// is the least slack that any of them has. When that says no, the answer tells how much is owed: see judgeLocked.
+// is the least slack that any of them has. When that says no, the answer tells how much is owed: see judge.
 func (l *Limiter) fillLocked(t *trip) {
 	now := l.local()
 	for p := l.asking.head; p != nil; p = l.asking.head {
@@ -199,21 +199,29 @@ func (l *Limiter) spareLocked(t *trip) {
 // failedLocked tells those on the trip that it failed. What it may have taken is nobody's, and passes by itself; what it
 // gave back may be another's by now.
 func (l *Limiter) failedLocked(t *trip, err error) {
+	l.outage.debt = min(l.outage.debt+t.debt, l.shareOfBurst())
+	answer := l.failLocked
 	if isOutage(err) {
 		l.downLocked(err)
-	}
-	for _, all := range [][]*place{t.callers, t.others} {
-		for _, p := range all {
-			switch {
-			case p.state != waiting:
-			case isOutage(err):
-				l.failLocked(p)
-			default:
-				l.endLocked(p, refused, fmt.Errorf("cluster: the limit %q cannot be decided: %w; nothing was taken", l.cfg.Name, err))
+	} else {
+		if l.outage.Down {
+			l.upLocked() // a Redis that answers is there, whatever it says
+		}
+		l.outage.wrong = true
+		mistake := fmt.Errorf("cluster: the limit %q cannot be decided: %w; nothing was taken", l.cfg.Name, err)
+		answer = func(p *place) { l.endLocked(p, refused, mistake) }
+		if t.debt > 0 { // who waits for the charge would get the same answer
+			for p := l.asking.head; p != nil; p = l.asking.head {
+				l.asking.remove(p)
+				answer(p)
 			}
 		}
 	}
-	if t.debt > 0 {
-		l.outage.debt = t.debt
+	for _, all := range [][]*place{t.callers, t.others} {
+		for _, p := range all {
+			if p.state == waiting {
+				answer(p)
+			}
+		}
 	}
 }

@@ -16,6 +16,7 @@ var reserveChecks = []check{
 	{name: "reserve/Wait with too near a deadline refuses at once and gives the place up", run: reservationTooNear},
 	{name: "reserve/Wait due exactly at the deadline is granted", run: reservationExact, clock: virtual},
 	{name: "reserve/Wait whose ctx ends gives the place up", run: reservationLeaves},
+	{name: "reserve/Wait of several whose ctx ends is ctx's error for each", run: reservationLeaveTogether},
 	{name: "reserve/Wait with a done ctx gives the place up", run: reservationDone},
 	{name: "reserve/Wait with a done ctx after the turn is nil", run: reservationDoneAfter},
 }
@@ -95,6 +96,24 @@ func reservationLeaves(t *trial) {
 	t.lasts(time.Hour, behind.Delay(), "the Delay of the one behind, who must have moved up")
 	behind.Cancel()
 	require.Equal(t, before, t.look(l))
+}
+
+func reservationLeaveTogether(t *trial) {
+	l := t.spent(hourly, 1)
+	r := t.reserve(l, 1)
+	ctx, cancel := context.WithCancel(background)
+	defer cancel()
+	ended := make(chan error, 3)
+	for range cap(ended) {
+		go func() { ended <- r.Wait(ctx) }()
+	}
+	time.Sleep(10 * ms) // until they sleep; one that comes later is told the same
+	cancel()
+	for range cap(ended) {
+		require.ErrorIs(t, <-ended, context.Canceled)
+	}
+	require.Equal(t, sluice.Never, r.Delay())
+	t.eventually("nobody is in line", func() bool { return l.Stats().Waiting == 0 })
 }
 
 func reservationDone(t *trial) {
