@@ -28,7 +28,8 @@ import (
 // Reservation is counted as granted when somebody sees that its turn has come, by Delay, Wait or Cancel. The limits'
 // own Stats count what they were asked: where one refuses, the others have granted and got back, or been cancelled.
 //
-// The same limit given twice is charged twice. All of nothing is unlimited; All of one is that one. A nil limit makes
+// The same limit given twice is charged twice, one after the other: it must have room for both, and what a refused Try
+// tells of it is the wait for one. All of nothing is unlimited; All of one is that one. A nil limit makes
 // every call ErrInvalid. Any number of goroutines may share the Limiter; it has no state that must be closed. Build it
 // once and keep it: the queue's Gate and others know limiters by identity.
 func All(limits ...Limiter) Limiter {
@@ -88,6 +89,7 @@ func (a *all) reserve(ctx context.Context, call string, n int) (*allReservation,
 		return nil, err
 	}
 	r := &allReservation{all: a, n: n, since: time.Now()}
+	defer r.unlessWhole() // also when a limit panics
 	// A refusal does not end the round unless it is final: its RetryAfter is to be true of the limits that follow, too.
 	var latest error
 	var wait time.Duration
@@ -99,7 +101,6 @@ func (a *all) reserve(ctx context.Context, call string, n int) (*allReservation,
 		}
 		var no *Refusal
 		if !errors.As(err, &no) || no.RetryAfter == Never {
-			r.giveBack()
 			return nil, a.refused(n, err, 0)
 		}
 		if latest == nil || no.RetryAfter > wait {
@@ -107,10 +108,9 @@ func (a *all) reserve(ctx context.Context, call string, n int) (*allReservation,
 		}
 	}
 	if latest != nil {
-		needed := r.longest()
-		r.giveBack()
-		return nil, a.refused(n, latest, needed)
+		return nil, a.refused(n, latest, r.longest())
 	}
+	r.whole = true
 	return r, nil
 }
 
@@ -139,11 +139,11 @@ func (a *all) TryReserve(ctx context.Context, n int) (Reservation, Decision, err
 		return nil, Decision{}, err
 	}
 	r := &allReservation{all: a, n: n, since: time.Now()}
+	defer r.unlessWhole()
 	joint := Decision{Allowed: true, Remaining: math.MaxInt}
 	for _, l := range a.limits {
-		part, d, err := tryReserve(ctx, l, n)
+		part, d, err := TryReserve(ctx, l, n)
 		if err != nil {
-			r.giveBack()
 			return nil, Decision{RetryAfter: Never}, a.refused(n, err, 0)
 		}
 		if d.Allowed {
@@ -161,6 +161,7 @@ func (a *all) TryReserve(ctx context.Context, n int) (Reservation, Decision, err
 		a.count(func(s *Stats) { s.Refused++ })
 		return nil, a.refusedTry(ctx, joint.RetryAfter), nil
 	}
+	r.whole = true
 	r.grant(joint.Delay)
 	return r, joint, nil
 }
@@ -178,34 +179,6 @@ func (a *all) refusedTry(ctx context.Context, retry time.Duration) Decision {
 		joint.Remaining = min(joint.Remaining, d.Remaining)
 	}
 	return joint
-}
-
-// tryReserve is l's TryReserve, or the like for a Limiter that has none.
-func tryReserve(ctx context.Context, l Limiter, n int) (Reservation, Decision, error) {
-	if t, ok := l.(TryReserver); ok {
-		return t.TryReserve(ctx, n)
-	}
-	r, err := l.Reserve(ctx, n)
-	var no *Refusal
-	if errors.As(err, &no) && no.RetryAfter != Never {
-		return nil, Decision{RetryAfter: no.RetryAfter}, nil
-	}
-	if err != nil {
-		return nil, Decision{}, err
-	}
-	wait := r.Delay()
-	if wait > 0 {
-		r.Cancel()
-	}
-	d, err := l.Try(ctx, 0)
-	if err != nil {
-		r.Cancel()
-		return nil, Decision{}, err
-	}
-	if d.Allowed, d.RetryAfter = wait == 0, wait; !d.Allowed {
-		r = nil
-	}
-	return r, d, nil
 }
 
 func (a *all) Pause(ctx context.Context, d time.Duration) error {
@@ -232,7 +205,7 @@ func (a *all) Stats() Stats {
 			continue
 		}
 		one := l.Stats()
-		if one.Rate.slower(s.Rate) {
+		if one.Rate.Valid() && one.Rate.slower(s.Rate) {
 			s.Rate = one.Rate
 		}
 		s.Burst = min(s.Burst, one.Burst)

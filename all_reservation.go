@@ -14,6 +14,7 @@ type allReservation struct {
 	n     int
 	since time.Time
 	parts []Reservation
+	whole bool // all of them were had
 
 	mu   sync.Mutex
 	done bool // granted or given back, and counted as that
@@ -115,6 +116,9 @@ func (r *allReservation) Cancel() {
 		return
 	}
 	r.giveBack()
+	if r.n == 0 {
+		return
+	}
 	r.all.count(func(s *Stats) {
 		if !was {
 			s.Canceled++
@@ -157,6 +161,13 @@ func (r *allReservation) end() bool {
 		r.giveBack()
 	}
 	return first
+}
+
+// unlessWhole gives back what was had if not all was.
+func (r *allReservation) unlessWhole() {
+	if !r.whole {
+		r.giveBack()
+	}
 }
 
 func (r *allReservation) giveBack() {

@@ -1,6 +1,7 @@
 package sluice_test
 
 import (
+	"context"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -79,3 +80,42 @@ func TestTheLimitThatIsWaitedForLastHoldsExactly(t *testing.T) {
 		}
 	})
 }
+
+// panicky is a limiter of somebody else whose code is not right.
+type panicky struct{ sluice.Limiter }
+
+func (panicky) Reserve(context.Context, int) (sluice.Reservation, error) { panic("boom") }
+
+// What recovers, as net/http does, would lose for good what the earlier limits had given.
+func TestAllGivesBackWhenALimitPanics(t *testing.T) {
+	l := kinds.Waiter(t, sluice.Every(time.Hour), 5)
+	all := sluice.All(l, panicky{kinds.Waiter(t, sluice.PerSecond(1), 1)})
+	for range 6 {
+		require.Panics(t, func() { _ = all.Wait(background, 1) })
+		require.Panics(t, func() { _, _ = all.Try(background, 1) })
+		require.Panics(t, func() { _, _ = all.Reserve(background, 1) })
+	}
+	require.Equal(t, 5, l.Stats().Available)
+	require.Zero(t, l.Stats().Units)
+}
+
+func TestAllCountsNothingForNothing(t *testing.T) {
+	all := sluice.All(kinds.Waiter(t, sluice.PerSecond(1), 1), kinds.Waiter(t, sluice.PerSecond(2), 1))
+	r, err := all.Reserve(background, 0)
+	require.NoError(t, err)
+	r.Cancel()
+	s := all.Stats()
+	require.Zero(t, s.Granted+s.Canceled+s.Refused)
+}
+
+// A member that cannot say its rate, as a full keyed.Map cannot, is not the slowest.
+func TestAllStatsLeavesOutWhoHasNoRate(t *testing.T) {
+	l := kinds.Waiter(t, sluice.PerSecond(3), 2)
+	none := noRate{l}
+	require.Equal(t, sluice.PerSecond(3), sluice.All(none, l).Stats().Rate)
+	require.Equal(t, sluice.PerSecond(3), sluice.All(l, none).Stats().Rate)
+}
+
+type noRate struct{ sluice.Limiter }
+
+func (noRate) Stats() sluice.Stats { return sluice.Stats{} }

@@ -2,6 +2,7 @@ package sluice
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -27,7 +28,8 @@ type Limiter interface {
 
 	// Try takes n units if they can be had now, and never blocks. It never overtakes those in line, and a refused
 	// Try changes nothing. Refused, it returns a Decision that is not Allowed and a nil error; the error is for what
-	// no waiting helps: ErrTooLarge, ErrClosed, ErrInvalid, a done ctx.
+	// no waiting in this line helps: ErrTooLarge, ErrClosed, ErrInvalid, a done ctx, or what has kept the Limiter from
+	// deciding, such as an outage of what it lives in.
 	Try(ctx context.Context, n int) (Decision, error)
 
 	// Reserve takes a place in the line that Wait uses, without blocking. ctx governs the call only.
@@ -62,6 +64,35 @@ type Reservation interface {
 type TryReserver interface {
 	Limiter
 	TryReserve(ctx context.Context, n int) (Reservation, Decision, error)
+}
+
+// TryReserve is l's TryReserve, or made of its Reserve and Cancel if l has none: what builds on any Limiter need not ask
+// which. A Limiter without one counts a refused Try as a call that was cancelled.
+func TryReserve(ctx context.Context, l Limiter, n int) (Reservation, Decision, error) {
+	if t, ok := l.(TryReserver); ok {
+		return t.TryReserve(ctx, n)
+	}
+	r, err := l.Reserve(ctx, n)
+	var no *Refusal
+	if errors.As(err, &no) && no.RetryAfter != Never {
+		return nil, Decision{RetryAfter: no.RetryAfter}, nil
+	}
+	if err != nil {
+		return nil, Decision{}, err
+	}
+	wait := r.Delay()
+	if wait > 0 {
+		r.Cancel()
+	}
+	d, err := l.Try(ctx, 0)
+	if err != nil {
+		r.Cancel()
+		return nil, Decision{}, err
+	}
+	if d.Allowed, d.RetryAfter = wait == 0, wait; !d.Allowed {
+		r = nil
+	}
+	return r, d, nil
 }
 
 // A Decision is the answer to Try.

@@ -41,7 +41,11 @@ func (r *Refusal) Error() string {
 	if r == nil {
 		return "sluice: <nil> refusal"
 	}
-	s := fmt.Sprintf("sluice: %d refused by %s, burst %d: %v", r.N, r.Rate, r.Burst, r.Reason)
+	s := fmt.Sprintf("sluice: %d refused", r.N)
+	if r.Rate.Valid() { // else nobody got as far as a limit
+		s += fmt.Sprintf(" by %s, burst %d", r.Rate, r.Burst)
+	}
+	s += fmt.Sprintf(": %v", r.Reason)
 	if r.RetryAfter != Never {
 		s += fmt.Sprintf("; retry after %v", r.RetryAfter)
 	}

@@ -45,6 +45,8 @@ func TestRefusalText(t *testing.T) {
 	require.EqualError(t, r, "sluice: 2 refused by 50/s, burst 10: no room; retry after 40ms; nothing was taken")
 	r.Reason, r.RetryAfter = sluice.ErrTooLarge, sluice.Never
 	require.EqualError(t, r, "sluice: 2 refused by 50/s, burst 10: more than can ever be granted at once; nothing was taken")
+	r = &sluice.Refusal{Reason: sluice.ErrClosed, N: 1, RetryAfter: sluice.Never}
+	require.EqualError(t, r, "sluice: 1 refused: limiter closed; nothing was taken", "by whom is not known")
 }
 
 func TestEmptyRefusal(t *testing.T) {

@@ -116,11 +116,7 @@ func (g *guard) admit(ctx context.Context, lim sluice.Limiter, n int) error {
 
 // now takes n units if work may start now.
 func now(ctx context.Context, lim sluice.Limiter, n int) error {
-	t, ok := lim.(sluice.TryReserver)
-	if !ok { // All knows how to ask a Limiter that has no TryReserve
-		t = sluice.All(lim, sluice.All()).(sluice.TryReserver)
-	}
-	r, d, err := t.TryReserve(ctx, n)
+	r, d, err := sluice.TryReserve(ctx, lim, n)
 	switch {
 	case err != nil:
 		return err

@@ -175,3 +175,18 @@ func TestAPausedKeyIsNotAtRest(t *testing.T) {
 		refusedFor(t, m, "k2", time.Minute)
 	})
 }
+
+// No pause needs no key: none is dropped for it, and no full Map says no.
+func TestNoPauseNeedsNoRoom(t *testing.T) {
+	for _, evict := range []keyed.Eviction{keyed.IdleOnly, keyed.Oldest} {
+		bubble(t, func(t *testing.T) {
+			m := newMap(t, 1, evict, perSecond(1))
+			take(t, m, "k1")
+			require.NoError(t, m.For("k2").Pause(t.Context(), 0))
+			err := m.For("k2").Pause(t.Context(), -1)
+			require.ErrorIs(t, err, sluice.ErrInvalid)
+			require.ErrorContains(t, err, "d is -1ns: must be at least 0")
+			refusedFor(t, m, "k1", time.Second)
+		})
+	}
+}

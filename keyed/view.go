@@ -30,24 +30,31 @@ func (m *Map[K]) view(key K) view[K] {
 	return view[K]{m: m, key: key}
 }
 
-// begin finds what is wrong with a call, and acquires the key's entry.
+// begin finds what is wrong with a call, and acquires the key's entry. For nothing no busy key is dropped.
 func (v view[K]) begin(ctx context.Context, call string, n int) (*entry[K], error) {
+	if err := v.check(ctx, call, n); err != nil {
+		return nil, err
+	}
+	return v.m.acquire(ctx, v.key, n > 0)
+}
+
+func (v view[K]) check(ctx context.Context, call string, n int) error {
 	switch {
 	case v.m == nil || v.m.cfg.New == nil:
-		return nil, v.m.unmade(call)
+		return v.m.unmade(call)
 	case ctx == nil:
-		return nil, fmt.Errorf("keyed: %s: ctx is nil: must be a context; nothing was taken: %w", call, sluice.ErrInvalid)
+		return fmt.Errorf("keyed: %s: ctx is nil: must be a context; nothing was taken: %w", call, sluice.ErrInvalid)
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	switch {
 	case n < 0:
-		return nil, fmt.Errorf("keyed: %s: n is %d: must be at least 0; nothing was taken: %w", call, n, sluice.ErrInvalid)
+		return fmt.Errorf("keyed: %s: n is %d: must be at least 0; nothing was taken: %w", call, n, sluice.ErrInvalid)
 	case v.mistake != "":
-		return nil, fmt.Errorf("keyed: %s: %s; nothing was taken: %w", call, v.mistake, sluice.ErrInvalid)
+		return fmt.Errorf("keyed: %s: %s; nothing was taken: %w", call, v.mistake, sluice.ErrInvalid)
 	}
-	return v.m.acquire(ctx, v.key, n > 0) // for nothing no busy key is dropped
+	return nil
 }
 
 // noRoom says whether err is the Map's own no to n > 0 units, and for how long it stands at least.
@@ -145,11 +152,7 @@ func (v view[K]) TryReserve(ctx context.Context, n int) (sluice.Reservation, slu
 		return nil, d, err
 	}
 	defer v.m.release(e)
-	t, ok := e.lim.(sluice.TryReserver)
-	if !ok { // All knows how to ask a Limiter that has no TryReserve
-		t = sluice.All(e.lim, sluice.All()).(sluice.TryReserver)
-	}
-	r, d, err := t.TryReserve(ctx, n)
+	r, d, err := sluice.TryReserve(ctx, e.lim, n)
 	if r == nil {
 		return nil, d, err
 	}
@@ -174,9 +177,19 @@ func (v view[K]) Reserve(ctx context.Context, n int) (sluice.Reservation, error)
 }
 
 func (v view[K]) Pause(ctx context.Context, d time.Duration) error {
-	e, err := v.begin(ctx, "Pause", 1)
+	if err := v.check(ctx, "Pause", 0); err != nil {
+		return err
+	}
+	if d < 0 {
+		return fmt.Errorf("keyed: Pause: d is %v: must be at least 0; nothing is paused: %w", d, sluice.ErrInvalid)
+	}
+	units := 1 // what it would take to need a key; for no pause none is dropped either
+	if d == 0 {
+		units = 0
+	}
+	e, err := v.m.acquire(ctx, v.key, units > 0)
 	if err != nil {
-		return v.refused(err, 1)
+		return v.refused(err, units)
 	}
 	defer v.m.release(e)
 	return e.lim.Pause(ctx, d)

@@ -77,11 +77,7 @@ func (l limiter) Try(ctx context.Context, n int) (sluice.Decision, error) {
 }
 
 func (l limiter) TryReserve(ctx context.Context, n int) (sluice.Reservation, sluice.Decision, error) {
-	t, ok := l.inner.(sluice.TryReserver)
-	if !ok { // All knows how to ask a Limiter that has no TryReserve
-		t = sluice.All(l.inner, sluice.All()).(sluice.TryReserver)
-	}
-	r, d, err := t.TryReserve(ctx, n)
+	r, d, err := sluice.TryReserve(ctx, l.inner, n)
 	if err == nil && n > 0 && d.Allowed && d.Delay > 0 { // a pacer's, which may be taken back before its turn
 		return l.series.reserved(promised{r, l.series, l.series.now() + int64(d.Delay)}, n), d, nil
 	}
