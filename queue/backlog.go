@@ -78,10 +78,15 @@ func (g *Gate) parkLocked(t *turn, place, due, latest time.Time) {
 	if !g.callableLocked(t) {
 		return
 	}
-	heap.Push(&t.lane.waits, p)
-	if !t.lane.calling {
-		t.lane.calling = true
-		go g.call(g.run, t.lane)
+	g.queueLocked(p)
+}
+
+// queueLocked puts a task into its lane's backlog, and sees to it that somebody calls.
+func (g *Gate) queueLocked(p *parked) {
+	heap.Push(&p.lane.waits, p)
+	if !p.lane.calling {
+		p.lane.calling = true
+		go g.call(g.run, p.lane)
 	}
 }
 

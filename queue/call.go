@@ -220,7 +220,7 @@ func (g *Gate) giveUp(p *parked, again bool) {
 		spare = p.lane.spareLocked(p.n)
 	}
 	if again && !g.draining {
-		heap.Push(&p.lane.waits, p)
+		g.queueLocked(p)
 	} else {
 		g.forgetLocked(p.lane)
 	}

@@ -32,14 +32,14 @@ type Gate struct {
 	mu       sync.Mutex                   // guards everything below
 	lanes    map[sluice.Limiter]*lane     // one for each limiter that is in use
 	parked   map[taskKey]*parked          // what was handed back and has not started since
-	stands   map[*turn]context.CancelFunc // who waits in place, and how to make him leave
-	draining bool                         //
-	run      context.Context              // ends with Drain: no more calls
-	halt     context.CancelFunc           //
-	seq      uint64                       // of the last deferral: first come, first served
-	stats    Stats                        //
-	lanesAt  int                          // the same for lanes
 	sweepAt  int                          // how many parked tasks there may be before stale ones are looked for
+	lanesAt  int                          // the same for lanes
+	stands   map[*turn]context.CancelFunc // who waits in place, and how to make him leave
+	draining bool                         // until the next Configure
+	run      context.Context              // ends with Drain: no more calls
+	halt     context.CancelFunc           // ends run
+	seq      uint64                       // of the last deferral: first come, first served
+	stats    Stats                        // but for Waiting, which is how many stand
 }
 
 // Stats is a snapshot of a Gate. Started, Deferred and Waited only grow.
