@@ -38,11 +38,8 @@ func Per(n int64, period time.Duration) Rate {
 	if n < 1 || period < 1 {
 		return Rate{n: n, d: period}
 	}
-	a, b := n, int64(period)
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return Rate{n: n / a, d: period / time.Duration(a)}
+	g := int64(exact.GCD(uint64(n), uint64(period)))
+	return Rate{n: n / g, d: period / time.Duration(g)}
 }
 
 // PerSecond returns the rate of n units per second.

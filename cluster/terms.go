@@ -47,7 +47,7 @@ func newTerms(rate sluice.Rate, burst int, horizon time.Duration) (terms, error)
 		return t, invalid("Rate", rate, "must be at most 2^52 units per any time, as a reduced fraction")
 	}
 	t.micros = 1000 * t.n
-	t.grain = gcd(t.micros, t.d)
+	t.grain = exact.GCD(t.micros, t.d)
 	if t.den = t.micros / t.grain; t.den > mostDen {
 		return t, invalid("Rate", rate, "must have a time per unit that is whole µs and at most 2^52 parts of one")
 	}
@@ -58,13 +58,6 @@ func newTerms(rate sluice.Rate, burst int, horizon time.Duration) (terms, error)
 	}
 	t.far = full + uint64((horizon+999)/1000)
 	return t, nil
-}
-
-func gcd(a, b uint64) uint64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // cost returns what n units are worth.

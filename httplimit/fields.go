@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/internal/exact"
 )
 
 // largest is the largest Integer of Structured Fields (RFC 9651).
@@ -41,20 +42,13 @@ func policy(rate sluice.Rate, burst int) (q, w int64, ok bool) {
 		return 0, 0, false
 	}
 	_, period := rate.Fraction()
-	step := int64(period / gcd(period, time.Second)) // whole seconds in which whole units flow
+	step := int64(period) / int64(exact.GCD(uint64(period), uint64(time.Second))) // whole seconds in which whole units flow
 	if step > int64(time.Hour/time.Second) {
 		step = 1
 	}
 	w = (secondsUp(rate.TimeFor(int64(burst))) + step - 1) / step * step
 	w = min(w, int64(sluice.Never/time.Second))
 	return min(rate.UnitsIn(time.Duration(w)*time.Second), largest), w, true
-}
-
-func gcd(a, b time.Duration) time.Duration {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // secondsUp is d in whole seconds, and never 0: a client that came back at once would be refused again.

@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"reflect"
 	"time"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/internal/isnil"
 )
 
 // Config says what requests are limited and how. Exactly one of Limiter and Route is required.
@@ -43,11 +43,11 @@ func New(c Config) (func(http.Handler) http.Handler, error) {
 		return bad("Limiter", "nil", "required where Config.Route is nil too")
 	case c.Limiter != nil && c.Route != nil:
 		return bad("Limiter", fmt.Sprintf("a %T", c.Limiter), "must be nil where Config.Route is set: exactly one of them")
-	case c.Limiter != nil && isNil(c.Limiter):
+	case c.Limiter != nil && isnil.Value(c.Limiter):
 		return bad("Limiter", fmt.Sprintf("a nil %T", c.Limiter), "must not be a nil pointer")
 	case c.MaxWait < 0:
 		return bad("MaxWait", c.MaxWait, "must be at least 0, which refuses what cannot go now")
-	case c.Refuse != nil && isNil(c.Refuse):
+	case c.Refuse != nil && isnil.Value(c.Refuse):
 		return bad("Refuse", fmt.Sprintf("a nil %T", c.Refuse), "must not be a nil pointer")
 	}
 	g := &guard{Config: c, voice: voice{base: time.Now()}}
@@ -86,7 +86,7 @@ func (g *guard) limitOf(r *http.Request) (sluice.Limiter, int, error) {
 	if g.Route != nil {
 		lim = g.Route(r)
 	}
-	if lim == nil || isNil(lim) {
+	if isnil.Value(lim) {
 		return nil, 0, nil
 	}
 	if g.Cost != nil {
@@ -127,12 +127,4 @@ func now(ctx context.Context, lim sluice.Limiter, n int) error {
 		return &refusal{retry: d.Delay}
 	}
 	return nil
-}
-
-func isNil(v any) bool {
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Chan, reflect.Slice:
-		return r.IsNil()
-	}
-	return false
 }

@@ -111,6 +111,7 @@ func TestItIsMadeOfTheStandardLibraryAndKnowsNoKindOfLimiter(t *testing.T) {
 	out, err := exec.Command("go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".").Output()
 	require.NoError(t, err)
 	require.ElementsMatch(t, []string{
-		"github.com/fadf4e53/sluice", "github.com/fadf4e53/sluice/internal/exact", "github.com/fadf4e53/sluice/httplimit",
+		"github.com/fadf4e53/sluice", "github.com/fadf4e53/sluice/internal/exact", "github.com/fadf4e53/sluice/internal/isnil",
+		"github.com/fadf4e53/sluice/httplimit",
 	}, strings.Fields(string(out)))
 }

@@ -3,9 +3,9 @@ package keyed
 import (
 	"context"
 	"fmt"
-	"reflect"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/internal/isnil"
 )
 
 // making is Config.New at work for a key. Whoever wants the same key waits for it.
@@ -37,7 +37,7 @@ func (m *Map[K]) build(ctx context.Context, e *entry[K], w *making, s *search) (
 		w.err = fmt.Errorf("keyed: Config.New of key %v: %w", e.key, err)
 		return w.err
 	}
-	if isNil(lim) {
+	if isnil.Value(lim) {
 		lim = nil
 		w.err = fmt.Errorf("keyed: Config.New of key %v is <nil>: must be a limiter or an error: %w", e.key, sluice.ErrInvalid)
 		return w.err
@@ -99,17 +99,4 @@ func (m *Map[K]) unmake(e *entry[K], w *making) {
 		}
 	}
 	close(w.over)
-}
-
-// isNil finds the nil pointer of a limiter's type too, which would sit in the Map for ever: it never comes to rest.
-func isNil(l sluice.Limiter) bool {
-	if l == nil {
-		return true
-	}
-	v := reflect.ValueOf(l)
-	switch v.Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Slice, reflect.Func, reflect.Chan:
-		return v.IsNil()
-	}
-	return false
 }

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"reflect"
 	"strings"
 	"sync"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/internal/isnil"
 )
 
 // A Collector is a prometheus.Collector of the limiters, gates and Redis limits that were named to it.
@@ -57,7 +57,7 @@ func New() *Collector { return &Collector{} }
 //
 // A nil l, or a nil pointer in it, is returned as it is.
 func (c *Collector) Limiter(name string, l sluice.Limiter) sluice.Limiter {
-	if c == nil || isNil(l) {
+	if c == nil || isnil.Value(l) {
 		return l
 	}
 	observed := limiter{series: c.seriesOf(name), inner: l}
@@ -148,14 +148,4 @@ func clone[V any](m map[string]V) map[string]V {
 		copied[name] = v
 	}
 	return copied
-}
-
-func isNil(l sluice.Limiter) bool {
-	switch v := reflect.ValueOf(l); v.Kind() {
-	case reflect.Invalid:
-		return true
-	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Chan, reflect.Slice:
-		return v.IsNil()
-	}
-	return false
 }

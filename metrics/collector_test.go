@@ -120,7 +120,7 @@ func TestItKnowsNeitherAQueueNorRedisNorAKindOfLimiter(t *testing.T) {
 	require.NoError(t, err)
 	for _, dep := range strings.Fields(string(out)) {
 		if ours, ok := strings.CutPrefix(dep, "github.com/fadf4e53/sluice"); ok {
-			require.Contains(t, []string{"", "/metrics", "/internal/exact"}, ours)
+			require.Contains(t, []string{"", "/metrics", "/internal/exact", "/internal/isnil"}, ours)
 		}
 		require.NotContains(t, dep, "asynq")
 		require.NotContains(t, dep, "redis")

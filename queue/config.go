@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"reflect"
 	"time"
 
 	"github.com/hibiken/asynq"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/internal/isnil"
 )
 
 // Config says what a Gate limits and how. Exactly one of Limiter and Route is required.
@@ -60,11 +60,11 @@ func NewGate(cfg Config) (*Gate, error) {
 		return bad("Limiter", "<nil>", "required where Config.Route is nil too")
 	case cfg.Limiter != nil && cfg.Route != nil:
 		return bad("Limiter", fmt.Sprintf("%T", cfg.Limiter), "must be nil where Config.Route is set: exactly one of them")
-	case cfg.Limiter != nil && isNil(cfg.Limiter):
+	case cfg.Limiter != nil && isnil.Value(cfg.Limiter):
 		return bad("Limiter", fmt.Sprintf("(%T)(nil)", cfg.Limiter), "must not be a nil pointer")
 	case cfg.MaxWait < 0:
 		return bad("MaxWait", cfg.MaxWait, "must not be negative")
-	case cfg.Redis != nil && isNil(cfg.Redis):
+	case cfg.Redis != nil && isnil.Value(cfg.Redis):
 		return bad("Redis", fmt.Sprintf("(%T)(nil)", cfg.Redis), "must not be a nil pointer")
 	}
 	g := &Gate{
@@ -84,16 +84,6 @@ func NewGate(cfg Config) (*Gate, error) {
 		}}
 	}
 	return g, nil
-}
-
-// isNil says whether an interface that is not nil holds a nil pointer (or map, func, chan): a limiter that a map did not
-// have, say.
-func isNil(v any) bool {
-	switch r := reflect.ValueOf(v); r.Kind() {
-	case reflect.Pointer, reflect.Map, reflect.Func, reflect.Chan, reflect.Slice, reflect.Interface:
-		return r.IsNil()
-	}
-	return false
 }
 
 func (g *Gate) log() *slog.Logger {

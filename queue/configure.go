@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/hibiken/asynq"
+
+	"github.com/fadf4e53/sluice/internal/isnil"
 )
 
 const (
@@ -123,7 +125,7 @@ func retryDelay(own asynq.RetryDelayFunc) asynq.RetryDelayFunc {
 
 func errorHandler(own asynq.ErrorHandler) asynq.ErrorHandler {
 	return asynq.ErrorHandlerFunc(func(ctx context.Context, t *asynq.Task, err error) {
-		if _, back := handsBack(err); !back && own != nil && !isNil(own) {
+		if _, back := handsBack(err); !back && !isnil.Value(own) {
 			own.HandleError(ctx, t, err)
 		}
 	})

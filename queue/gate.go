@@ -10,6 +10,7 @@ import (
 	"github.com/hibiken/asynq"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/internal/isnil"
 )
 
 // A Gate holds an Asynq worker's tasks to a limit. It is a middleware: a task whose turn has come goes on to its handler,
@@ -110,7 +111,7 @@ func (g *Gate) limitOf(ctx context.Context, task *asynq.Task) (sluice.Limiter, i
 	if g.cfg.Route != nil {
 		lim = g.cfg.Route(ctx, task)
 	}
-	if lim == nil || isNil(lim) {
+	if isnil.Value(lim) {
 		return nil, 0, nil
 	}
 	if g.cfg.Cost != nil {

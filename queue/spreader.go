@@ -8,6 +8,7 @@ import (
 	"github.com/hibiken/asynq"
 
 	"github.com/fadf4e53/sluice"
+	"github.com/fadf4e53/sluice/internal/isnil"
 )
 
 // A Spreader paces at the producer: each task gets the next free place of a limiter and is scheduled for it. That is a
@@ -68,7 +69,7 @@ func (s *Spreader) check(ctx context.Context, task *asynq.Task) error {
 		field = "Spreader"
 	case s.client == nil:
 		field = "Spreader client"
-	case s.lim == nil || isNil(s.lim):
+	case isnil.Value(s.lim):
 		field = "Spreader limiter"
 	case ctx == nil:
 		field = "Spreader.Enqueue ctx"

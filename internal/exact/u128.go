@@ -91,3 +91,19 @@ func Least(a, b U128) U128 {
 	}
 	return a
 }
+
+// Most returns the larger of a and b.
+func Most(a, b U128) U128 {
+	if a.Less(b) {
+		return b
+	}
+	return a
+}
+
+// GCD returns the greatest common divisor of a and b, which are not both 0.
+func GCD(a, b uint64) uint64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}

@@ -18,7 +18,7 @@ func (l *Line) needLocked(n int) exact.U128 {
 // limitLocked returns what may gather: a full bucket, or what the head needs if that is more.
 func (l *Line) limitLocked() exact.U128 {
 	if l.head != nil {
-		return most(l.bucket.Full(), l.needLocked(l.head.n))
+		return exact.Most(l.bucket.Full(), l.needLocked(l.head.n))
 	}
 	return l.bucket.Full()
 }
@@ -153,7 +153,7 @@ func (l *Line) tailLocked(p *place) int64 {
 	need := l.needLocked(p.n)
 	limit := l.limitLocked()
 	if l.head == nil {
-		limit = most(limit, need)
+		limit = exact.Most(limit, need)
 	}
 	ahead := l.units.Add(l.slots.units)
 	due := l.dueLocked(ahead, need, limit)
@@ -230,11 +230,4 @@ func (l *Line) fire() {
 	if l.cfg.Now != nil && l.armed != unarmed && span(now, l.armed) < time.Millisecond {
 		l.timer.Reset(time.Millisecond) // such a clock may stand still: do not spin on it
 	}
-}
-
-func most(a, b exact.U128) exact.U128 {
-	if a.Less(b) {
-		return b
-	}
-	return a
 }
