@@ -65,7 +65,7 @@
 //
 // # Concurrency, and what is not promised
 //
-// A middleware keeps no state but its Config and may wrap any number of handlers; all of them share the limit. Any number
+// A middleware keeps no state of any request, and may wrap any number of handlers; all of them share the limit. Any number
 // of goroutines may use it. It limits the starts of requests, not how many run at once. What a retry finds when other
 // clients come as well is not promised, and a Retry-After that many were told may bring them back together.
 package httplimit

@@ -35,7 +35,7 @@
 // The label limiter is the name. A refusal has a reason too: deadline, max_wait, full, too_large, closed, not_now for a
 // Try that would have had to wait, and other for a reason that is a limiter's own. There is no label for a key: the
 // limiters of all users share one name, and one series. Waits are seconds, in classic buckets from 1 ms to a minute,
-// the first of which holds exactly the calls that went at once, and as a native histogram where Prometheus asks for
+// the first of which holds the calls that went at once, and as a native histogram where Prometheus asks for
 // one. n == 0 costs nothing and is not counted, nor is a call whose context had ended before it came.
 //
 // In this folder, grafana.json is a dashboard of all of them, and alerts.yaml are three alerts.
@@ -44,8 +44,9 @@
 //
 // A call that goes at once is some 25 to 45 ns slower (BenchmarkOverhead), and Wait allocates 32 bytes. The clock is
 // read only when a call lies down: a Limiter is taken to begin to wait when it first asks for its context's Done. One that
-// waits without listening for that would show as never waiting. A wait may include other things that a Limiter listens
-// during, such as a question to Redis.
+// waits without listening for that would show as never waiting. One that listens before it knows whether it must (a
+// cluster.Limiter; a view of a keyed.Map over limiters that have no Close) shows no call as gone at once, but as one that
+// waited for as long as the question took.
 //
 // # Reservations
 //

@@ -9,6 +9,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// A taskKey names a task. Asynq's IDs are unique within a queue.
+type taskKey struct{ queue, id string }
+
+// in names one of the keys that asynq v0.26 keeps for a queue.
+func (k taskKey) in(what string) string { return "asynq:{" + k.queue + "}:" + what }
+
+func (k taskKey) hash() string { return k.in("t:" + k.id) }
+
 // A caller moves deferred tasks from Asynq's retry set into its pending list.
 //
 // Inspector.RunTask does nearly that, but it also runs what was archived or completed meanwhile: a task that another
@@ -131,4 +139,23 @@ func (c *caller) lockLeft(ctx context.Context, key taskKey) (time.Duration, bool
 		left, err := client.PTTL(ctx, lock).Result()
 		return max(0, left), err == nil && left != -1 // -1: it never ends
 	})
+}
+
+// soon waits for an answer from Redis no longer than a task can afford; go-redis does not obey a ctx while it reads.
+func soon[T any](ctx context.Context, ask func() (T, bool)) (answer T, ok bool) {
+	end := make(chan T, 1)
+	go func() {
+		defer close(end)
+		if v, ok := ask(); ok {
+			end <- v
+		}
+	}()
+	timer := time.NewTimer(margin / 2)
+	defer timer.Stop()
+	select {
+	case answer, ok = <-end:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return answer, ok
 }

@@ -169,3 +169,9 @@ func (g *Gate) forgetLocked(l *lane) {
 		delete(g.lanes, l.lim)
 	}
 }
+
+// handle calls the handler and watches how long it takes.
+func (g *Gate) handle(t *turn, next asynq.Handler) error {
+	defer g.watch(t, t.waited)()
+	return next.ProcessTask(t.ctx, t.task)
+}

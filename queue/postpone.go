@@ -8,14 +8,6 @@ import (
 	"github.com/fadf4e53/sluice"
 )
 
-// A taskKey names a task. Asynq's IDs are unique within a queue.
-type taskKey struct{ queue, id string }
-
-// in names one of the keys that asynq v0.26 keeps for a queue.
-func (k taskKey) in(what string) string { return "asynq:{" + k.queue + "}:" + what }
-
-func (k taskKey) hash() string { return k.in("t:" + k.id) }
-
 // postpone hands a task back for want of a turn. It returns the deferral, or nil if the task got its turn after all, or an
 // ordinary error where it can neither wait nor come back.
 func (g *Gate) postpone(t *turn, refused error) error {

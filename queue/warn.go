@@ -1,11 +1,8 @@
 package queue
 
 import (
-	"context"
 	"sync"
 	"time"
-
-	"github.com/hibiken/asynq"
 
 	"github.com/fadf4e53/sluice"
 )
@@ -153,29 +150,4 @@ func (g *Gate) checkUnique(t *turn, in time.Duration) {
 		g.log().Warn("queue: a task's Unique lock ends before the task is expected back: a twin will be let in; give asynq.Unique a longer TTL",
 			"task", t.id, "type", t.task.Type(), "queue", t.queue, "lock", left.Round(time.Millisecond), "in", in.Round(time.Millisecond))
 	})
-}
-
-// soon waits for an answer from Redis no longer than a task can afford; go-redis does not obey a ctx while it reads.
-func soon[T any](ctx context.Context, ask func() (T, bool)) (answer T, ok bool) {
-	end := make(chan T, 1)
-	go func() {
-		defer close(end)
-		if v, ok := ask(); ok {
-			end <- v
-		}
-	}()
-	timer := time.NewTimer(margin / 2)
-	defer timer.Stop()
-	select {
-	case answer, ok = <-end:
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return answer, ok
-}
-
-// handle calls the handler and watches how long it takes.
-func (g *Gate) handle(t *turn, next asynq.Handler) error {
-	defer g.watch(t, t.waited)()
-	return next.ProcessTask(t.ctx, t.task)
 }
