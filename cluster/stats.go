@@ -6,7 +6,7 @@ import (
 )
 
 // Stats returns a snapshot of this process's share. Waiting counts who is asking Redis, too. Available is what Redis last
-// said, and the time since.
+// said, and the time since; during an outage what Config.Outage lets go.
 func (l *Limiter) Stats() sluice.Stats {
 	if l == nil || l.client == nil {
 		return sluice.Stats{}
@@ -20,10 +20,18 @@ func (l *Limiter) Stats() sluice.Stats {
 	if l.trip != nil {
 		s.Waiting += l.trip.waiting()
 	}
-	if l.outage.local != nil {
-		s.Waiting += l.outage.local.limiter.Stats().Waiting
+	switch {
+	case l.outage.local != nil:
+		local := l.outage.local.limiter.Stats()
+		s.Available = local.Available
+		s.Waiting += local.Waiting
+	case l.outage.Down && l.cfg.Outage == FailOpen:
+		s.Available = s.Burst
+	case l.outage.Down:
+		s.Available = 0
+	default:
+		s.Available = l.availableLocked(now)
 	}
-	s.Available = l.availableLocked(now)
 	return s
 }
 
