@@ -36,9 +36,10 @@
 // Redis is out when a trip fails by the network, takes longer than Config.Timeout, or is answered by a server that
 // cannot decide (READONLY, LOADING, OOM, CLUSTERDOWN and their like). Then no call waits for it any more: Config.Outage
 // says whether calls get ErrOutage, go, or are limited by this process alone, and a probe that takes nothing finds out
-// when it is back, within a quarter of a second. Turns that a process owns already are kept. Health tells all of that. A
-// script that fails, CROSSSLOT, WRONGTYPE, NOAUTH, NOPERM are mistakes: they are returned as they are, whatever the policy, and
-// are neither ErrOutage nor a Refusal.
+// when it is back and can be written, within a quarter of a second; where the connection has died silently, within the
+// client's ReadTimeout. Turns that a process owns already are kept. Health tells all of that. A script that fails,
+// CROSSSLOT, WRONGTYPE, NOAUTH, NOPERM are mistakes: they end an outage, are returned as they are, whatever the policy, and are
+// neither ErrOutage nor a Refusal.
 //
 // A ctx ends a call at once, also while Redis stalls. A trip is never repeated, whatever the client's MaxRetries: one that has
 // timed out may have been carried out. When the answer comes late, what it brings belongs to the next caller; when it
@@ -46,15 +47,15 @@
 // answer is worth waiting for; it must not be none.
 //
 // FailLocal starts empty, at Rate and Burst divided by Processes, and charges to Redis afterwards what has not been made
-// up since. Who is in its line when Redis is back asks Redis. A Reservation made by it stays with it, and is counted and
-// charged once somebody sees that its turn has come, by Delay, Wait or Cancel.
+// up since. Who is in its line when Redis is back asks Redis. A Reservation made by it stays with it, beside what Redis
+// lets go, and is counted and charged once somebody sees that its turn has come, by Delay, Wait or Cancel.
 //
 // # Failover, eviction, clocks
 //
 // A replica that is promoted before it has heard of the last writes does not know of what they took: that is let go once
 // more. In the window of the failover at most 2·burst + rate·w units go, less what was replicated; after that the limit
 // holds. A key that is evicted or flushed forgets what is owed: at most one burst too much, and turns that are owned then may
-// meet new ones. Keep the limit's Redis off volatile-* eviction, or Burst small.
+// meet those of other processes. Keep the limit's Redis off volatile-* eviction, or Burst small.
 //
 // Redis' own clock is trusted, also in its pace: while it is slewed, a second is what it calls one. When it is set back,
 // what is owed lasts longer, but never by more than the burst's worth and Horizon: more debt than that proves that the clock
@@ -63,11 +64,12 @@
 //
 // # Changing the limit
 //
-// Who shares a Name should share Rate, Burst and Horizon. When they differ, as while a new version is rolled out, the
-// units that are owed stay and cost what they cost now, at whoever asks: a raised rate is there at once, a used-up burst
-// lasts at most one new burst, and a line that processes still wait in counts on, unit by unit, at the new rate. What is
-// owed is rounded up then, once, by at most a µs at the old rate. Turns that are owned already keep their times. Together
-// they never flow faster than the fastest of the rates.
+// Who shares a Name should share Rate, Burst and Horizon. When they differ, as while a new version is rolled out, each
+// call finds the units that the one before it has left, up to its own burst, and they cost what they cost at its own rate:
+// a raised rate is there at once, a used-up burst lasts at most one new burst, a larger one has to gather, and a line
+// that processes still wait in counts on, unit by unit. What is owed is rounded up each time, by at most a µs. Turns that
+// are owned already keep their times; who comes after them goes after them. Together they never flow faster than the
+// fastest of the rates, nor more at once than the largest burst.
 //
 // # Tested with
 //

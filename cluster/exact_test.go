@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -165,8 +167,9 @@ func TestAChangedRateOrBurstCountsWhatIsOwedInUnits(t *testing.T) {
 		{"lowered", sluice.PerSecond(1000), 10, 10, sluice.PerSecond(1), 10, 10},
 		{"a smaller burst keeps nobody waiting for the old one", sluice.PerSecond(10), 20, 20, sluice.PerSecond(10), 2, 2},
 		{"a line comes on top", sluice.PerSecond(10), 4, 7, sluice.PerSecond(100), 2, 2 + 3},
-		{"a larger burst is there at once", sluice.PerSecond(10), 1, 1, sluice.PerSecond(10), 10, 1},
-		{"a larger burst does not take the line in", sluice.PerSecond(10), 1, 5, sluice.PerSecond(10), 10, 5},
+		{"a larger burst has to gather", sluice.PerSecond(10), 1, 1, sluice.PerSecond(10), 10, 10},
+		{"a larger burst does not take the line in", sluice.PerSecond(10), 1, 5, sluice.PerSecond(10), 10, 10 + 4},
+		{"what is left stays", sluice.PerSecond(10), 10, 3, sluice.PerSecond(10), 20, 20 - 7},
 		{"limited after all", sluice.Unlimited, 5, 5, sluice.PerSecond(10), 5, 0},
 		{"unlimited from now on", sluice.Every(time.Hour), 5, 5, sluice.Unlimited, 5, 0},
 	} {
@@ -188,6 +191,47 @@ func TestAChangedRateOrBurstCountsWhatIsOwedInUnits(t *testing.T) {
 		}
 		require.LessOrEqual(t, b.terms.wait(b.look().debt), max(c.rate.TimeFor(60), c.newRate.TimeFor(60)), c.what)
 	}
+}
+
+// Whoever had the smaller burst cut the debt, and whoever had the larger got the difference: together there was no limit.
+func TestTwoBurstsUnderOneNameMakeNoUnits(t *testing.T) {
+	client := dial(t, redistest.Start(t))
+	for _, rate := range []sluice.Rate{sluice.Every(time.Hour), sluice.Per(7, time.Hour)} {
+		n := name()
+		large := made(t, client, Config{Name: n, Rate: rate, Burst: 10, Horizon: 1000 * time.Hour})
+		small := made(t, client, Config{Name: n, Rate: rate, Burst: 1, Horizon: 1000 * time.Hour})
+		went := 0
+		for range 20 {
+			for tried(t, large, 1).Allowed {
+				went++
+			}
+			r, err := small.Reserve(background, 1)
+			require.NoError(t, err)
+			require.Positive(t, r.Delay())
+		}
+		require.Equal(t, 10, went)
+	}
+
+	const rate, burst = 100, 50
+	n := name()
+	began, went := time.Now(), new(atomic.Int64)
+	var all sync.WaitGroup
+	for _, b := range []int{burst, 5} { // while a new version is rolled out
+		l := made(t, client, Config{Name: n, Rate: sluice.PerSecond(rate), Burst: b})
+		for range 5 {
+			all.Go(func() {
+				for time.Since(began) < time.Second {
+					if l.Wait(background, 1) == nil {
+						went.Add(1)
+					}
+				}
+			})
+		}
+	}
+	all.Wait()
+	most := burst + int64(rate*time.Since(began).Seconds()*1.01) // Redis goes by the wall clock
+	require.LessOrEqual(t, went.Load(), most)
+	require.Greater(t, went.Load(), most/2)
 }
 
 // A server whose clock is set back by an hour must not refuse for an hour; one that is set forward forgives.

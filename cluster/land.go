@@ -77,7 +77,12 @@ func (j *judge) wait(debt exact.U128) exact.U128 {
 func (j *judge) give(p *place, at span) {
 	l := j.l
 	if p.state != waiting {
-		l.owned.add(at) // p has left meanwhile: the next who comes takes its place
+		l.owned.put(at) // p has left meanwhile: the next who comes takes its place
+		return
+	}
+	if p.n > 0 && l.line.count > 0 && l.owned.reaches(at.lo) {
+		l.owned.put(at) // nearer than turns that are owned, after a flush or by a higher rate: those in line move up
+		j.behind(p)
 		return
 	}
 	w := j.wait(j.debt)
@@ -96,14 +101,33 @@ func (j *judge) give(p *place, at span) {
 		l.decideLocked(p, j.debt, j.pause, j.now)
 		l.grantLocked(p, due)
 	case !p.again && due-l.ahead > p.deadline:
-		l.owned.add(at)
+		l.owned.put(at)
 		j.refuse(p, w)
 	default:
-		l.owned.add(at)
+		l.owned.put(at)
 		l.line.push(p)
 		l.need = l.need.Add(l.terms.cost(p.n))
 		p.stand()
 	}
+}
+
+// behind puts p at the end of the line, or refuses it by the turn that it would have there.
+func (j *judge) behind(p *place) {
+	l := j.l
+	l.line.push(p)
+	l.need = l.need.Add(l.terms.cost(p.n))
+	due, ok := l.dueLocked(p)
+	w := due.Sub(j.now)
+	if !ok {
+		w = j.wait(j.debt)
+	}
+	if p.kind == try || !p.again && p.most.Less(w) {
+		l.line.remove(p)
+		l.need = l.need.Sub(l.terms.cost(p.n))
+		j.refuse(p, exact.Most(w, exact.U128{Lo: 1}))
+		return
+	}
+	p.stand()
 }
 
 // keep answers p, for whom nothing was taken, if that can be done by what is owed now. It says yes if p would have been
@@ -113,8 +137,12 @@ func (j *judge) keep(p *place) bool {
 	if p.state != waiting {
 		return false
 	}
-	debt := j.debt.Add(l.terms.cost(p.n))
+	cost := l.terms.cost(p.n)
+	debt := j.debt.Add(cost)
 	w := j.wait(debt)
+	if l.line.count > 0 && len(l.owned.spans) > 0 { // whose turns may be further than Redis knows: see give
+		w = exact.Most(w, l.owned.spans[len(l.owned.spans)-1].hi.Add(cost).Sub(l.terms.full).Sub(j.now))
+	}
 	switch {
 	case p.n == 0:
 		l.decideLocked(p, j.debt, j.pause, j.now)

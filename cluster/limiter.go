@@ -135,7 +135,7 @@ func (l *Limiter) Wait(ctx context.Context, n int) error {
 	return l.sleep(ctx, p)
 }
 
-// Pause lets nothing go before now+d, in any process. Turns that another process owns already and that come before
+// Pause lets nothing go before now+d, but for at most 71 years, in any process. Turns that another process owns already and that come before
 // it next asks Redis may still be used. While Redis cannot be asked it returns ErrOutage, whatever the policy. If ctx ends
 // while Redis is being asked, the pause may begin all the same.
 func (l *Limiter) Pause(ctx context.Context, d time.Duration) error {
@@ -211,6 +211,9 @@ func (l *Limiter) Close() error {
 
 func (l *Limiter) closedLocked(p *place) {
 	if p.state == waiting {
+		if p.kind != hold {
+			l.stats.Refused++
+		}
 		l.endLocked(p, closed, l.refusal(sluice.ErrClosed, p.n, sluice.Never))
 	}
 }

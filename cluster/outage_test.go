@@ -150,6 +150,15 @@ func TestAServerThatCannotDecideIsAnOutage(t *testing.T) {
 		for range 30 {
 			require.NoError(t, open.Wait(background, 1))
 		}
+		// A probe that only reads would be answered: up, down, and an empty fallback with each call.
+		local := made(t, client, Config{Rate: sluice.PerSecond(100), Burst: 10, Outage: FailLocal, Processes: 1})
+		for range 40 {
+			ctx, cancel := context.WithTimeout(background, time.Second)
+			require.NoError(t, local.Wait(ctx, 1), s.prefix)
+			cancel()
+		}
+		require.True(t, local.Health().Down)
+		require.EqualValues(t, 1, local.Health().Outages, s.prefix)
 		set(s.over...)
 		eventually(t, "back", func() bool { return l.Wait(background, 1) == nil })
 	}

@@ -20,25 +20,26 @@ type owned struct {
 
 type span struct{ lo, hi exact.U128 }
 
-// add appends what Redis has just given.
-func (o *owned) add(s span) {
-	if !s.lo.Less(s.hi) {
-		return
-	}
-	o.total = o.total.Add(s.hi.Sub(s.lo))
-	if last := len(o.spans) - 1; last >= 0 && o.spans[last].hi == s.lo {
-		o.spans[last].hi = s.hi
-		return
-	}
-	o.spans = append(o.spans, s)
+// reaches says whether time later than this is owned.
+func (o *owned) reaches(at exact.U128) bool {
+	last := len(o.spans) - 1
+	return last >= 0 && at.Less(o.spans[last].hi)
 }
 
-// put puts back what was not used after all.
+// put adds what Redis has just given, or what was not used after all.
 func (o *owned) put(s span) {
 	if !s.lo.Less(s.hi) {
 		return
 	}
 	o.total = o.total.Add(s.hi.Sub(s.lo))
+	if !o.reaches(s.lo) { // mostly: at the end
+		if last := len(o.spans) - 1; last >= 0 && o.spans[last].hi == s.lo {
+			o.spans[last].hi = s.hi
+		} else {
+			o.spans = append(o.spans, s)
+		}
+		return
+	}
 	i, _ := slices.BinarySearchFunc(o.spans, s, func(a, b span) int {
 		if a.lo.Less(b.lo) {
 			return -1

@@ -176,6 +176,6 @@ func (m *model) join(l *Limiter, n int) {
 }
 
 func (m *model) take(l *Limiter, cost exact.U128) {
-	l.owned.add(span{m.tat, m.tat.Add(cost)})
+	l.owned.put(span{m.tat, m.tat.Add(cost)})
 	m.tat = m.tat.Add(cost)
 }

@@ -34,6 +34,7 @@ type ask struct {
 	end   exact.U128 // the end of the debt for which
 	back  exact.U128 // so much is given back
 	hold  uint64     // µs to pause for
+	probe bool       // whether it can be written, too; asks for nothing else
 }
 
 // An answer is what Redis says. All but now is as it was before the cost was taken.
@@ -50,6 +51,10 @@ func (t *terms) args(a ask) []any {
 	cost, costRem := t.down(a.cost)
 	debt, debtRem := t.down(a.debt)
 	back, backRem := t.down(a.back)
+	hold := number(a.hold)
+	if a.probe {
+		hold = "-1"
+	}
 	end := ""
 	if back > 0 || backRem > 0 {
 		end = t.name(a.end)
@@ -57,7 +62,7 @@ func (t *terms) args(a ask) []any {
 	return []any{
 		t.text, number(t.den), number(t.far),
 		number(cost), number(costRem), number(debt), number(debtRem), number(a.pause),
-		end, number(back), number(backRem), number(a.hold),
+		end, number(back), number(backRem), hold,
 	}
 }
 

@@ -6,7 +6,8 @@
 --
 -- ARGV: 1 terms, 2 den, 3 far; 4-5 what to take, in µs and rem; taken only if 6-7 the debt, in µs and rem from now, and
 -- 8 the pause, in µs from now, are no longer than this; 9 the tat:rem for which 10-11 is given back; 12 pause for so
--- many µs. All numbers stay below 2^53, where a double is exact, and are written by %.0f: tostring has 14 digits.
+-- many µs; -1 is a probe, which takes nothing and writes all the same: a replica, or a full server, can only read.
+-- All numbers stay below 2^53, where a double is exact, and are written by %.0f: tostring has 14 digits.
 local tonumber, format, max = tonumber, string.format, math.max
 local far, cost, hold = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[12])
 
@@ -23,15 +24,14 @@ if state then
   -- Only the clock's going back leaves more debt than anybody was let to make.
   if tat - at > debtor then tat, rem = at + far, 0 end
   if terms ~= ARGV[1] then
-    -- The rate or the burst is another: as many units are owed as before, at what they cost now. What was taken from
-    -- the burst is at most the new one; what processes wait for comes on top. Rounded up, this once.
+    -- The rate or the burst is another: the units that are left stay, up to the new burst, and so does the line, less than
+    -- none. None is made by that, however often calls under one set of terms follow those under another. Rounded up.
     local n, d, burst = string.match(terms, '(%d+)/(%d+)/(%d+)')
     local newN, newD, newBurst = string.match(ARGV[1], '(%d+)/(%d+)/(%d+)')
     local owed = 0
     if d ~= '0' then owed = max(tat + (rem > 0 and 1 or 0) - at, 0) * 1000 * n / d end
-    local line = max(owed - burst, 0)
-    owed = math.min(owed - line, tonumber(newBurst)) + line
-    tat, rem = at + math.ceil(owed * newD / newN / 1000), 0
+    local left = math.min(burst - owed, tonumber(newBurst))
+    tat, rem = at + math.ceil((newBurst - left) * newD / newN / 1000), 0
     debtor = max(far, tat - at)
   elseif ARGV[9] ~= '' and a .. ':' .. b == ARGV[9] then
     given, tat, rem = true, tat - ARGV[10], rem - ARGV[11]
@@ -51,7 +51,7 @@ if taken then
 end
 if hold > 0 then pause = max(pause, now + hold) end
 
-if given or hold > 0 or taken and (cost > 0 or ARGV[5] ~= '0') then
+if given or hold ~= 0 or taken and (cost > 0 or ARGV[5] ~= '0') then
   -- The key must outlive the debt: a second more, and rounded up.
   local ttl = math.ceil((max(tat + 1, pause) - now) / 1000) + 1000
   local value = format('%.0f:%.0f:%.0f:%.0f:%s', tat, rem, pause, max(debtor, tat - at), ARGV[1])

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"context"
 	"strconv"
 	"strings"
 	"sync"
@@ -218,5 +219,50 @@ func TestAServerWithAnotherClockInMidRun(t *testing.T) {
 			wait()
 		}
 		all.Wait()
+	}
+}
+
+// When Redis forgets, or a new version raises the rate, what it gives lies before the turns that this process owns: who
+// came later went first, or slept to his deadline behind those in line.
+func TestWhoComesAfterAFlushStandsBehindTheLine(t *testing.T) {
+	client := dial(t, redistest.Start(t))
+	n := name()
+	forget := map[string]func(){
+		"flush": func() { require.NoError(t, client.FlushAll(background).Err()) },
+		"raise": func() {
+			other := made(t, client, Config{Name: n, Rate: sluice.PerSecond(1000), Burst: 1})
+			require.NoError(t, other.Wait(background, 1))
+			time.Sleep(100 * ms)
+		},
+	}
+	for what, forget := range forget {
+		l := made(t, client, Config{Name: n, Rate: sluice.PerSecond(10), Burst: 1, Horizon: 20 * time.Second})
+		var line []sluice.Reservation
+		for range 50 {
+			r, err := l.Reserve(background, 1)
+			require.NoError(t, err)
+			line = append(line, r)
+		}
+		forget()
+		last := line[49].Delay()
+		ctx, cancel := context.WithTimeout(background, 1500*ms)
+		began := time.Now()
+		err := l.Wait(ctx, 1)
+		cancel()
+		var no *sluice.Refusal
+		require.ErrorAs(t, err, &no, what)
+		require.ErrorIs(t, err, sluice.ErrDeadline, what)
+		require.Less(t, time.Since(began), time.Second, "%s: at once", what)
+		require.Less(t, line[49].Delay(), last, "%s: those in line have moved up", what)
+		d := tried(t, l, 1)
+		require.False(t, d.Allowed, "%s: Try overtakes nobody", what)
+		require.Greater(t, d.RetryAfter, line[49].Delay()-time.Second, what)
+		require.True(t, tried(t, l, 0).Allowed)
+		require.NoError(t, line[0].Wait(background))
+		for _, r := range line {
+			r.Cancel()
+		}
+		require.Zero(t, l.Stats().Waiting)
+		require.NoError(t, client.FlushAll(background).Err())
 	}
 }

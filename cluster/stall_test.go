@@ -250,6 +250,7 @@ func TestCloseDuringAStallWakesAll(t *testing.T) {
 		var no *sluice.Refusal
 		require.True(t, errors.As(err, &no) && errors.Is(err, sluice.ErrClosed), "%v", err)
 	}
+	require.EqualValues(t, 6, l.Stats().Refused, "5 calls and a Reservation")
 	require.NoError(t, l.Close(), "again")
 	require.ErrorIs(t, l.Wait(background, 1), sluice.ErrClosed)
 	require.ErrorIs(t, l.Pause(background, time.Second), sluice.ErrClosed)

@@ -101,7 +101,7 @@ func (l *Limiter) loadLocked() *trip {
 			return nil
 		}
 		l.outage.probe = false
-		t.ask.debt = exact.U128{}
+		t.ask.debt, t.ask.probe = exact.U128{}, true
 	case l.outage.debt > 0 && (!l.outage.wrong || l.asking.count > 0):
 		t.debt, l.outage.debt = l.outage.debt, 0
 		t.ask.cost = l.terms.cost(t.debt)

@@ -1,8 +1,10 @@
 package httplimit
 
 import (
+	"bufio"
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -90,6 +92,13 @@ func (w *refusalWriter) Write(b []byte) (int, error) {
 func (w *refusalWriter) FlushError() error {
 	w.begin(http.StatusTooManyRequests)
 	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Hijack is, too. Who takes the connection writes the status himself.
+func (w *refusalWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, buf, err := http.NewResponseController(w.ResponseWriter).Hijack()
+	w.begun = w.begun || err == nil
+	return conn, buf, err
 }
 
 // Unwrap is for everything else that it looks for.

@@ -16,6 +16,9 @@ import (
 // client's address: else each invented key comes with a full burst.
 func ByHeader(name string) func(*http.Request) string {
 	name = http.CanonicalHeaderKey(name)
+	if name == "Host" { // net/http takes it out of the header
+		return func(r *http.Request) string { return short(strings.TrimSpace(r.Host)) }
+	}
 	return func(r *http.Request) string {
 		if v := r.Header[name]; len(v) > 0 {
 			return short(strings.TrimSpace(v[0]))

@@ -85,6 +85,9 @@ func TestAHeaderIsAKeyOfBoundedLength(t *testing.T) {
 	require.Len(t, long, len("sha256:")+64)
 	require.NotEqual(t, long, key(with(strings.Repeat("k", 1<<20+1))))
 	require.Empty(t, key(&http.Request{}))
+
+	host := httptest.NewRequest("GET", "http://acme.example/", nil)
+	require.Equal(t, "acme.example", httplimit.ByHeader("host")(host), "net/http keeps it elsewhere")
 }
 
 func TestATokenIsOneKeyHoweverItIsSent(t *testing.T) {

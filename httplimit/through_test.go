@@ -2,7 +2,9 @@ package httplimit_test
 
 import (
 	"bufio"
+	"bytes"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os/exec"
@@ -114,4 +116,29 @@ func TestItIsMadeOfTheStandardLibraryAndKnowsNoKindOfLimiter(t *testing.T) {
 		"github.com/fadf4e53/sluice", "github.com/fadf4e53/sluice/internal/exact", "github.com/fadf4e53/sluice/internal/isnil",
 		"github.com/fadf4e53/sluice/httplimit",
 	}, strings.Fields(string(out)))
+}
+
+// Who refuses by taking the connection away writes no status by us.
+func TestARefusalMayHijack(t *testing.T) {
+	refuse := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err == nil {
+			_, _ = io.WriteString(conn, "HTTP/1.1 420 Calm Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+			_ = conn.Close()
+		}
+	})
+	limiter := newWaiter(t, sluice.Every(time.Hour), 1)
+	require.NoError(t, limiter.Wait(t.Context(), 1))
+	limit, err := httplimit.New(httplimit.Config{Limiter: limiter, Refuse: refuse})
+	require.NoError(t, err)
+	var said bytes.Buffer
+	server := httptest.NewUnstartedServer(limit(http.NotFoundHandler()))
+	server.Config.ErrorLog = log.New(&said, "", 0)
+	server.Start()
+	got, err := server.Client().Get(server.URL)
+	require.NoError(t, err)
+	_ = got.Body.Close()
+	server.Close()
+	require.Equal(t, 420, got.StatusCode)
+	require.Empty(t, said.String())
 }
