@@ -45,25 +45,27 @@ type answer struct {
 	pause           uint64     // µs from now
 }
 
-// args returns ask as the script reads it: all as text, since Redis versions differ in how they print numbers.
+// args returns ask as the script reads it: all as text, since Redis versions differ in how they print numbers. What is
+// rarely asked for stands last, and is left out.
 func (t *terms) args(a ask) []any {
 	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
 	cost, costRem := t.down(a.cost)
 	debt, debtRem := t.down(a.debt)
-	back, backRem := t.down(a.back)
-	hold := number(a.hold)
-	if a.probe {
-		hold = "-1"
-	}
-	end := ""
-	if back > 0 || backRem > 0 {
-		end = t.name(a.end)
-	}
-	return []any{
-		t.text, number(t.den), number(t.far),
+	args := []any{
+		t.text, t.denText, t.farText,
 		number(cost), number(costRem), number(debt), number(debtRem), number(a.pause),
-		end, number(back), number(backRem), hold,
 	}
+	back, backRem := t.down(a.back)
+	switch given := back > 0 || backRem > 0; {
+	case a.probe:
+		args = append(args, "-1")
+	case given || a.hold > 0:
+		args = append(args, number(a.hold))
+		if given {
+			args = append(args, t.name(a.end), number(back), number(backRem))
+		}
+	}
+	return args
 }
 
 // read is the inverse of what the script returns.

@@ -5,11 +5,11 @@
 -- been let to owe more than far µs. terms is n/d/burst: n units in d ns.
 --
 -- ARGV: 1 terms, 2 den, 3 far; 4-5 what to take, in µs and rem; taken only if 6-7 the debt, in µs and rem from now, and
--- 8 the pause, in µs from now, are no longer than this; 9 the tat:rem for which 10-11 is given back; 12 pause for so
--- many µs; -1 is a probe, which takes nothing and writes all the same: a replica, or a full server, can only read.
--- All numbers stay below 2^53, where a double is exact, and are written by %.0f: tostring has 14 digits.
+-- 8 the pause, in µs from now, are no longer than this. Where there is more: 9 pause for so many µs; -1 is a probe,
+-- which takes nothing and writes all the same: a replica, or a full server, can only read; 10 the tat:rem for which 11-12
+-- is given back. All numbers stay below 2^53, where a double is exact, and are written by %d: tostring has 14 digits.
 local tonumber, format, max = tonumber, string.format, math.max
-local far, cost, hold = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[12])
+local far, cost, hold = tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[9] or 0)
 
 local clock = redis.call('TIME') -- once: within a script it stands still in some versions and moves in others
 local now = clock[1] * 1000000 + clock[2]
@@ -33,8 +33,8 @@ if state then
     local left = math.min(burst - owed, tonumber(newBurst))
     tat, rem = at + math.ceil((newBurst - left) * newD / newN / 1000), 0
     debtor = max(far, tat - at)
-  elseif ARGV[9] ~= '' and a .. ':' .. b == ARGV[9] then
-    given, tat, rem = true, tat - ARGV[10], rem - ARGV[11]
+  elseif ARGV[10] and a .. ':' .. b == ARGV[10] then
+    given, tat, rem = true, tat - ARGV[11], rem - ARGV[12]
     if rem < 0 then tat, rem = tat - 1, rem + ARGV[2] end
   end
 end
@@ -54,7 +54,7 @@ if hold > 0 then pause = max(pause, now + hold) end
 if given or hold ~= 0 or taken and (cost > 0 or ARGV[5] ~= '0') then
   -- The key must outlive the debt: a second more, and rounded up.
   local ttl = math.ceil((max(tat + 1, pause) - now) / 1000) + 1000
-  local value = format('%.0f:%.0f:%.0f:%.0f:%s', tat, rem, pause, max(debtor, tat - at), ARGV[1])
-  redis.call('SET', KEYS[1], value, 'PX', format('%.0f', ttl))
+  local value = format('%d:%d:%d:%d:%s', tat, rem, pause, max(debtor, tat - at), ARGV[1])
+  redis.call('SET', KEYS[1], value, 'PX', ttl)
 end
 return {(taken and 1 or 0) + (given and 2 or 0), now, debt, part, at - now}

@@ -25,6 +25,8 @@ type terms struct {
 	text   string     // what the terms are called in Redis
 	far    uint64     // µs: the most that anybody may owe
 	micros uint64     // the parts in a microsecond
+
+	denText, farText string // den and far, as they are sent
 }
 
 const (
@@ -57,6 +59,7 @@ func newTerms(rate sluice.Rate, burst int, horizon time.Duration) (terms, error)
 		return t, invalid("Burst", burst, "must flow within 71 years at "+rate.String())
 	}
 	t.far = full + uint64((horizon+999)/1000)
+	t.denText, t.farText = strconv.FormatUint(t.den, 10), strconv.FormatUint(t.far, 10)
 	return t, nil
 }
 
