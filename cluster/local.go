@@ -141,7 +141,10 @@ func (r *localReservation) Wait(ctx context.Context) error {
 	l := r.l
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.shut && ctx.Err() == nil && errors.Is(err, context.Canceled) {
+	switch {
+	case ctx.Err() != nil && errors.Is(err, sluice.ErrInvalid):
+		err = ctx.Err() // somebody who sleeps on it too was told of it first, and has given it up
+	case l.shut && ctx.Err() == nil && errors.Is(err, context.Canceled):
 		err = l.refusal(sluice.ErrClosed, r.p.n, sluice.Never)
 	}
 	if !r.counted && !errors.Is(err, sluice.ErrInvalid) {

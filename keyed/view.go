@@ -114,6 +114,9 @@ func (m *Map[K]) sleep(ctx context.Context, e *entry[K], n int, wait func(contex
 	case err == nil:
 	case ctx.Err() != nil:
 		m.sooner(e)
+		if errors.Is(err, sluice.ErrInvalid) {
+			return ctx.Err() // somebody who sleeps on the same place was told of it first, and has given that up
+		}
 	case ours.Err() != nil:
 		return m.ended(n)
 	}
